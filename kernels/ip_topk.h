@@ -34,6 +34,8 @@
 
 #include <stdint.h>
 
+#include "tensor_map.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -158,6 +160,17 @@ typedef struct {
     uint32_t skips;
 } toller_scan_args;
 
+/* scan_{f16,bf16,f32,int8}_tma, only on sm_90a: the scan of more than 64 queries with bulk tensor copies. Tiles have
+ * TOLLER_SCAN_TMA_ROWS rows (not TOLLER_SCAN_ROWS) and TOLLER_SCAN_TMA_QUERIES queries.
+ * Grid: one block a multiprocessor (any number works). Block: TOLLER_SCAN_TMA_THREADS. Dynamic shared memory:
+ * TOLLER_SCAN_SHARED_TMA. */
+typedef struct {
+    toller_tensor_map rows;    /* of scan.rows, in boxes of 128 bytes of TOLLER_SCAN_TMA_ROWS rows, swizzled by 128 bytes */
+    toller_tensor_map queries; /* of scan.queries, likewise of TOLLER_SCAN_TMA_QUERIES rows */
+    toller_scan_args scan;
+    uint64_t reserved[15];
+} toller_scan_tma_args;
+
 /* select: makes bounds of the sums of candidates bounded[q] to counts[q] - 1;
  *         thresholds[q] = max(thresholds[q], the k-th best lower bound), if there are k candidates;
  *         drops candidates whose upper bound is below the threshold; the others keep their order;
@@ -245,6 +258,20 @@ typedef struct {
 #define TOLLER_SCAN_SHARED_256 TOLLER_SCAN_SHARED(256, TOLLER_SCAN_STAGES_256)
 #define TOLLER_SCAN_SHARED_WGMMA TOLLER_SCAN_SHARED(256, TOLLER_SCAN_STAGES_WGMMA)
 
+/* The tile and the stages of the scan with bulk copies; its threads: one warpgroup that copies, three that multiply; and
+ * the hits of a tile that each of the three holds. */
+#define TOLLER_SCAN_TMA_ROWS 192
+#define TOLLER_SCAN_TMA_QUERIES 192
+#define TOLLER_SCAN_TMA_STAGES 4
+#define TOLLER_SCAN_TMA_THREADS 512
+#define TOLLER_SCAN_TMA_HITS 512
+/* Its dynamic shared memory: stages of slices; a table of pairs for each stage and one more; hits with a count; two
+ * barriers a stage and two for the hits of each warpgroup that multiplies; 1,024 to align. */
+#define TOLLER_SCAN_SHARED_TMA                                                                                        \
+    (TOLLER_SCAN_TMA_STAGES * (TOLLER_SCAN_TMA_ROWS + TOLLER_SCAN_TMA_QUERIES) * TOLLER_SCAN_SLICE +                  \
+     (TOLLER_SCAN_TMA_STAGES + 1) * TOLLER_SCAN_TMA_QUERIES * 8 + 3 * (TOLLER_SCAN_TMA_HITS * 8 + 8) +                \
+     2 * (TOLLER_SCAN_TMA_STAGES + 3) * 8 + 1024)
+
 /* Blocks a multiprocessor. */
 #define TOLLER_SCAN_BLOCKS_8 2
 #define TOLLER_SCAN_BLOCKS_64 2
@@ -294,7 +321,11 @@ typedef struct {
     X(toller_ip_topk_scan_f16_wgmma, toller_scan_args)                                                                \
     X(toller_ip_topk_scan_bf16_wgmma, toller_scan_args)                                                               \
     X(toller_ip_topk_scan_f32_wgmma, toller_scan_args)                                                                \
-    X(toller_ip_topk_scan_int8_wgmma, toller_scan_args)
+    X(toller_ip_topk_scan_int8_wgmma, toller_scan_args)                                                               \
+    X(toller_ip_topk_scan_f16_tma, toller_scan_tma_args)                                                              \
+    X(toller_ip_topk_scan_bf16_tma, toller_scan_tma_args)                                                             \
+    X(toller_ip_topk_scan_f32_tma, toller_scan_tma_args)                                                              \
+    X(toller_ip_topk_scan_int8_tma, toller_scan_tma_args)
 
 #ifdef __cplusplus
 }

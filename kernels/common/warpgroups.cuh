@@ -1,22 +1,25 @@
-// The engine of tiles for sm_90a: two warpgroups of 64 rows each multiply with wgmma.
+// The engine of tiles for sm_90a: warpgroups of 64 rows each multiply with wgmma.
 //
-// The slices of rows and columns are loaded as for mma.sync, into the same swizzled layout. The products of a
-// slice are still computed while those of the next slice are issued, so a stage is free two slices later.
+// The slices of rows and columns are in the same swizzled layout as for mma.sync. With SLICES_AT_ONCE = 2, the
+// products of a slice are still computed while those of the next slice are issued, so a stage is free two slices
+// later.
 #pragma once
 
 #include "tile.cuh"
 #include "wgmma.cuh"
 
-template <class Format>
+template <class Format, int FRAGMENTS = 32, int SLICES_AT_ONCE = 2, uint32_t FIRST_GROUP = 0>
 struct Warpgroups {
-    static constexpr uint32_t TILE_COLUMNS = 256;
-    static constexpr int ROWS = 1, COLUMNS = 32;
-    static constexpr int LAG = 2;
+    static constexpr uint32_t TILE_COLUMNS = FRAGMENTS * 8;
+    static constexpr int ROWS = 1, COLUMNS = FRAGMENTS;
+    static constexpr int LAG = SLICES_AT_ONCE;
     static constexpr uint32_t GROUP_THREADS = 128, GROUP_ROWS = 64;
 
     typename Format::Sum sums[COLUMNS][4];
 
-    static __device__ uint32_t first_row() { return threadIdx.x / 32 * 16; }
+    // The number of the thread's warpgroup among those that multiply.
+    static __device__ uint32_t group() { return threadIdx.x / GROUP_THREADS - FIRST_GROUP; }
+    static __device__ uint32_t first_row() { return (threadIdx.x / 32 - FIRST_GROUP * (GROUP_THREADS / 32)) * 16; }
     static __device__ uint32_t first_column() { return 0; }
 
     __device__ void clear() {
@@ -31,13 +34,12 @@ struct Warpgroups {
     __device__ void acquire() { fence_proxy_async(); }
 
     __device__ void multiply(uint32_t rows, uint32_t columns) {
-        const uint32_t group = threadIdx.x / GROUP_THREADS;
-        const uint64_t a = matrix_descriptor(rows + group * (GROUP_ROWS * SLICE_BYTES)), b = matrix_descriptor(columns);
+        const uint64_t a = matrix_descriptor(rows + group() * (GROUP_ROWS * SLICE_BYTES)), b = matrix_descriptor(columns);
         wgmma_fence();
 #pragma unroll
         for (uint32_t step = 0; step < SLICE_BYTES / 32; ++step) Format::multiply_group(sums, a + step * 2, b + step * 2);
         wgmma_commit();
-        wgmma_wait<1>();
+        wgmma_wait<SLICES_AT_ONCE - 1>();
     }
 
     __device__ void finish() {

@@ -3,7 +3,7 @@
 // A warp holds ROWS x COLUMNS fragments of 16 rows x 8 queries, each as mma.sync (and wgmma) leaves it: lane
 // 4 g + t has rows g and g + 8 of queries 2 t and 2 t + 1. All sums are tested, with two instructions each,
 // and every lane notes in one word which of its fragments had a hit. The sums of fragments with hits go to a
-// list in shared memory. The block filters and appends the list while it multiplies the next tile, all hits
+// list in shared memory. Threads filter and append the list while the next tile is multiplied, all hits
 // at once: an atomic in global memory takes as long as several slices of products, and must not be waited for
 // hit by hit.
 #pragma once
@@ -109,11 +109,11 @@ constexpr uint32_t NO_HIT = UINT32_MAX;
 // The hits of a tile in shared memory. The scan writes them in one tile and empties them in the next.
 struct TileHits {
     Shared<TileHit> hits;
-    Shared<uint32_t> counts; // [2]: of even and of odd tiles
+    Shared<uint32_t> count; // [1]
 
     // Adds a fragment's hits, if they all fit. All lanes take part. `place` is that of the lane's first sum.
     template <class Format>
-    __device__ bool add(uint32_t parity, const typename Format::Sum (&sums)[4], const RowFacts (&rows)[2], uint32_t place,
+    __device__ bool add(const typename Format::Sum (&sums)[4], const RowFacts (&rows)[2], uint32_t place,
                         const QueryPair &pair) const {
         const uint32_t lane = threadIdx.x % 32, below = (1u << lane) - 1;
         uint32_t lanes[4], total = 0;
@@ -126,7 +126,7 @@ struct TileHits {
             lanes[i] = __ballot_sync(ALL_LANES, may_reach<Format>(own[i], rows[i / 2], pair.slope[i % 2], pair.cutoff[i % 2]));
             total += __popc(lanes[i]);
         }
-        uint32_t slot = lane == 0 ? counts.add(parity, total) : 0;
+        uint32_t slot = lane == 0 ? count.add(0, total) : 0;
         slot = __shfl_sync(ALL_LANES, slot, 0);
         if (slot + total > hits.len) {
             // The first fragment that does not fit leaves a gap; later ones begin beyond the end.
@@ -144,13 +144,14 @@ struct TileHits {
         return true;
     }
 
-    // Nominates the hits of the tile that begins at `first_row` and `first_query`. Threads take turns.
+    // Nominates the hits of the tile that begins at `first_row` and `first_query`. `threads` threads take turns.
     template <class Format>
-    __device__ void nominate_all(const toller_scan_args &args, uint32_t parity, uint32_t first_row, uint32_t first_query) const {
-        const uint32_t count = min(uint32_t{counts[parity]}, hits.len);
+    __device__ void nominate_all(const toller_scan_args &args, uint32_t first_row, uint32_t first_query, uint32_t thread,
+                                 uint32_t threads) const {
+        const uint32_t held = min(uint32_t{count[0]}, hits.len);
         const float ratio = residual_ratio_of(args);
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < count; i += TOLLER_SCAN_THREADS) {
+        for (uint32_t i = thread; i < held; i += threads) {
             const TileHit hit = hits[i];
             const uint32_t row = first_row + hit.place / 256, query = first_query + hit.place % 256;
             if (hit.place == NO_HIT || !is_candidate(args, row, query)) continue;
@@ -164,8 +165,8 @@ struct TileHits {
 // the tile that begins at `first_row` of the chunk and at `first_query` of the group.
 template <class Format, int ROWS, int COLUMNS>
 __device__ inline void nominate(const toller_scan_args &args, const typename Format::Sum (&sums)[ROWS * COLUMNS][4],
-                                Shared<QueryPair> pairs, TileHits tile_hits, uint32_t parity, uint32_t first_row,
-                                uint32_t first_query, uint32_t warp_row, uint32_t warp_query) {
+                                Shared<QueryPair> pairs, TileHits tile_hits, uint32_t first_row, uint32_t first_query,
+                                uint32_t warp_row, uint32_t warp_query) {
     static_assert(ROWS * COLUMNS <= 32, "a bit a fragment");
     const uint32_t lane = threadIdx.x % 32, row = warp_row + lane / 4, query = warp_query + lane % 4 * 2;
     const float ratio = residual_ratio_of(args);
@@ -200,7 +201,7 @@ __device__ inline void nominate(const toller_scan_args &args, const typename For
         if ((left >> f & 1) != 0) {
             const uint32_t at = query + f % COLUMNS * 8;
             const uint32_t place = (row + f / COLUMNS * 16) * 256 + at;
-            if (tile_hits.add<Format>(parity, sums[f], rows[f / COLUMNS], place, pairs[at / 2])) left &= ~(1u << f);
+            if (tile_hits.add<Format>(sums[f], rows[f / COLUMNS], place, pairs[at / 2])) left &= ~(1u << f);
         }
     }
     // What did not fit, as in the first chunk, which nominates all rows.

@@ -35,8 +35,9 @@ struct Layout {
     __device__ uint32_t table(uint32_t number) const { return start + STAGES * STAGE_BYTES + number * TABLE_BYTES; }
     __device__ Shared<QueryPair> pairs(uint32_t number) const { return shared_array<QueryPair>(table(number), PAIRS); }
 
-    __device__ TileHits hits() const {
-        return {shared_array<TileHit>(start + HITS, MOST_HITS), shared_array<uint32_t>(start + COUNTS, 2)};
+    // The hits of even or of odd tiles: one list with two counts.
+    __device__ TileHits hits(uint32_t parity) const {
+        return {shared_array<TileHit>(start + HITS, MOST_HITS), shared_array<uint32_t>(start + COUNTS + parity * 4, 1)};
     }
 };
 
@@ -52,8 +53,9 @@ __device__ inline void scan(const toller_scan_args &args) {
     // Tables are loaded with the first slices of their tiles: at most AHEAD tiles ahead, so STAGES tables
     // suffice.
     static_assert(AHEAD < STAGES, "a table is not loaded before the tile that used its place is done");
-    const auto pairs = global_array(args.pairs, Cursor<QUERIES>::query_tiles(args) * (QUERIES / 2));
-    auto loading = Cursor<QUERIES>::first(args);
+    using Place = Cursor<TILE_ROWS, QUERIES>;
+    const auto pairs = global_array(args.pairs, Place::query_tiles(args) * (QUERIES / 2));
+    auto loading = Place::first(args);
     uint32_t loading_table = 0;
     const auto load_next = [&](uint32_t stage) {
         if (!loading.is_at_end(args)) {
@@ -77,17 +79,16 @@ __device__ inline void scan(const toller_scan_args &args) {
     for (int stage = 0; stage < AHEAD; ++stage) load_next(stage);
 
     Engine engine;
-    const TileHits hits = layout.hits();
-    if (threadIdx.x < 2) hits.counts[threadIdx.x] = 0;
+    if (threadIdx.x < 2) layout.hits(threadIdx.x).count[0] = 0;
     uint32_t stage = 0, table = 0;
     // Of the tile before, whose hits are nominated during this one.
     uint32_t parity = 0, row_before = 0, query_before = 0;
-    auto tile = Cursor<QUERIES>::first(args);
+    auto tile = Place::first(args);
 #pragma unroll 1
     for (; !tile.is_at_end(args); tile.next_tile(args)) {
         engine.clear();
 #pragma unroll 1
-        for (uint32_t slice = 0; slice < Cursor<QUERIES>::slices(args); ++slice) {
+        for (uint32_t slice = 0; slice < Place::slices(args); ++slice) {
             cp_async_wait<AHEAD - 1>();
             engine.acquire();
             // For all threads: this slice has arrived, and the slice LAG before it has been multiplied.
@@ -97,20 +98,20 @@ __device__ inline void scan(const toller_scan_args &args) {
             stage = (stage + 1) % STAGES;
             if (slice == 0) {
                 // The barrier above was after the last hit of the tile before.
-                hits.nominate_all<Format>(args, parity, row_before, query_before);
+                layout.hits(parity).template nominate_all<Format>(args, row_before, query_before, threadIdx.x, TILE_THREADS);
                 parity ^= 1;
-                if (threadIdx.x == 0) hits.counts[parity] = 0;
+                if (threadIdx.x == 0) layout.hits(parity).count[0] = 0;
                 // This tile's hits may replace those of the tile before.
                 __syncthreads();
             }
         }
         engine.finish();
         row_before = tile.first_row(args), query_before = tile.first_query();
-        nominate<Format, Engine::ROWS, Engine::COLUMNS>(args, engine.sums, layout.pairs(table), hits, parity, row_before,
+        nominate<Format, Engine::ROWS, Engine::COLUMNS>(args, engine.sums, layout.pairs(table), layout.hits(parity), row_before,
                                                         query_before, Engine::first_row(), Engine::first_column());
         table = (table + 1) % STAGES;
     }
     __syncthreads();
-    hits.nominate_all<Format>(args, parity, row_before, query_before);
+    layout.hits(parity).template nominate_all<Format>(args, row_before, query_before, threadIdx.x, TILE_THREADS);
     cp_async_wait<0>();
 }

@@ -15,10 +15,10 @@ __device__ inline bool is_allowed(const toller_scan_args &args, uint32_t ordinal
 }
 
 // Whether the filter allows any row of a tile, or a row in the same words. Other tiles are not read.
-__device__ inline bool any_is_allowed(const toller_scan_args &args, uint32_t first_row) {
+__device__ inline bool any_is_allowed(const toller_scan_args &args, uint32_t first_row, uint32_t tile_rows) {
     if (args.allowed == nullptr) return true;
     const auto words = global_array(args.allowed, args.allowed_words);
-    const uint32_t rows = min(TILE_ROWS, args.row_count - first_row);
+    const uint32_t rows = min(tile_rows, args.row_count - first_row);
     const uint64_t first = static_cast<uint64_t>(args.first_ordinal) + first_row;
     for (uint64_t word = first / 32; word <= (first + rows - 1) / 32 && word < args.allowed_words; ++word) {
         if (words[word] != 0) return true;
@@ -28,7 +28,7 @@ __device__ inline bool any_is_allowed(const toller_scan_args &args, uint32_t fir
 
 // The place of a block in its work. Blocks take tiles in turn; tiles of the same rows follow each other, so
 // that a row is read from memory once, and from the second-level cache for the other tiles of queries.
-template <uint32_t TILE_COLUMNS>
+template <uint32_t ROWS, uint32_t TILE_COLUMNS>
 struct Cursor {
     // `row_tile` counts the tiles that are scanned.
     uint32_t row_tile, query_tile, slice;
@@ -51,7 +51,7 @@ struct Cursor {
     __device__ uint32_t first_row(const toller_scan_args &args) const {
         const uint32_t number = args.first_tile + row_tile;
         // Tile 0 of TOLLER_SCAN_SAMPLE is skipped.
-        return (number + args.skips * (number / (TOLLER_SCAN_SAMPLE - 1) + 1)) * args.tile_step * TILE_ROWS;
+        return (number + args.skips * (number / (TOLLER_SCAN_SAMPLE - 1) + 1)) * args.tile_step * ROWS;
     }
     __device__ uint32_t first_query() const { return query_tile * TILE_COLUMNS; }
 
@@ -78,6 +78,6 @@ struct Cursor {
     }
 
     __device__ void skip_what_is_not_allowed(const toller_scan_args &args) {
-        while (!is_at_end(args) && !any_is_allowed(args, first_row(args))) step(args);
+        while (!is_at_end(args) && !any_is_allowed(args, first_row(args), ROWS)) step(args);
     }
 };

@@ -24,6 +24,8 @@ fn main() {
         .include(&kernels)
         // Products and sums of the fixed order are rounded one by one, and this code switches stacks.
         .flag("-Wno-unknown-pragmas")
+        // About arguments by value that are aligned to more than 16 bytes, which no other compiler passes.
+        .flag_if_supported("-Wno-psabi")
         .flag("-ffp-contract=off")
         .flag("-fno-strict-aliasing")
         .opt_level(2)

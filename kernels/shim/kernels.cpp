@@ -13,11 +13,15 @@
 #include "../encoder_wgmma.cu"
 #include "../ip_topk.cu"
 #include "../ip_topk_scan.cu"
+#include "../ip_topk_tma.cu"
 #include "../ip_topk_wgmma.cu"
 
 using namespace toller_shim;
 
 namespace {
+
+// Bytes of a kernel's arguments, at most; they are aligned as on a GPU.
+constexpr size_t MOST_ARGUMENT_BYTES = 4 << 10, ARGUMENT_ALIGNMENT = 128;
 
 // The most shared memory of a block on any GPU that the kernels are made for (sm_90).
 constexpr uint32_t MOST_SHARED_BYTES = 227 << 10;
@@ -41,10 +45,12 @@ std::string launch(const Kernel &kernel, const void *args, size_t args_bytes, In
     if (shared_bytes > MOST_SHARED_BYTES) return std::to_string(shared_bytes) + " bytes of shared memory are too many";
     if (block_threads == 0 || block_threads > 1024) return std::to_string(block_threads) + " threads are no block";
     if (grid.x == 0 || grid.y == 0 || grid.y > 65535) return "a grid without blocks, or with too many";
+    alignas(ARGUMENT_ALIGNMENT) unsigned char own_args[MOST_ARGUMENT_BYTES];
+    std::memcpy(own_args, args, args_bytes);
     Block block(block_threads, shared_bytes);
     for (uint32_t y = 0; y < grid.y; ++y) {
         for (uint32_t x = 0; x < grid.x; ++x) {
-            const std::string wrong = block.run([&] { kernel.run(args); }, {x, y, 0}, grid);
+            const std::string wrong = block.run([&] { kernel.run(own_args); }, {x, y, 0}, grid);
             if (!wrong.empty()) return wrong;
         }
     }

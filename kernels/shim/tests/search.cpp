@@ -125,12 +125,21 @@ struct Device {
 uint32_t shared_of(const std::string &tile) {
     return tile == "8" ? TOLLER_SCAN_SHARED_8 : tile == "64" ? TOLLER_SCAN_SHARED_64
                                             : tile == "256"  ? TOLLER_SCAN_SHARED_256
+                                            : tile == "tma"  ? TOLLER_SCAN_SHARED_TMA
                                                              : TOLLER_SCAN_SHARED_WGMMA;
+}
+
+uint32_t rows_of(const std::string &tile) { return tile == "tma" ? TOLLER_SCAN_TMA_ROWS : TOLLER_SCAN_ROWS; }
+
+toller_tensor_map map_of(const void *matrix, uint32_t rows, uint32_t stride, uint32_t box_rows) {
+    toller_tensor_map map;
+    CHECK(toller_shim_tensor_map(&map, matrix, stride, rows, stride, box_rows) == 0, "%u rows of %u bytes", rows, stride);
+    return map;
 }
 
 // Half of the queries, up to the end of a tile.
 uint32_t pairs_of(uint32_t queries, const std::string &tile) {
-    const uint32_t width = tile == "8" ? 8 : tile == "64" ? 64 : 256;
+    const uint32_t width = tile == "8" ? 8 : tile == "64" ? 64 : tile == "tma" ? TOLLER_SCAN_TMA_QUERIES : 256;
     return (queries + width - 1) / width * width / 2;
 }
 
@@ -207,11 +216,20 @@ struct Search {
         args.candidates = candidates.data(), args.counts = counts.data();
         args.row_count = rows, args.first_ordinal = problem.first_ordinal + first;
         args.query_count = problem.queries, args.stride = device.scan_stride, args.capacity = plan.capacity;
-        const uint32_t tiles = (rows + TOLLER_SCAN_ROWS - 1) / TOLLER_SCAN_ROWS;
+        const uint32_t tile_rows = rows_of(plan.tile), tiles = (rows + tile_rows - 1) / tile_rows;
         const uint32_t sampled = (tiles + TOLLER_SCAN_SAMPLE - 1) / TOLLER_SCAN_SAMPLE;
         args.tile_step = is_sample ? TOLLER_SCAN_SAMPLE : 1, args.skips = is_sample ? 0 : 1;
         args.tile_count = is_sample ? sampled : tiles - sampled;
-        run("scan_" + type() + "_" + plan.tile, args, plan.blocks, 1, TOLLER_SCAN_THREADS, shared_of(plan.tile));
+        const std::string kernel = "scan_" + type() + "_" + plan.tile;
+        if (plan.tile != std::string("tma")) {
+            run(kernel, args, plan.blocks, 1, TOLLER_SCAN_THREADS, shared_of(plan.tile));
+            return;
+        }
+        toller_scan_tma_args mapped{};
+        mapped.rows = map_of(args.rows, rows, args.stride, TOLLER_SCAN_TMA_ROWS);
+        mapped.queries = map_of(args.queries, problem.queries, args.stride, TOLLER_SCAN_TMA_QUERIES);
+        mapped.scan = args;
+        run(kernel, mapped, plan.blocks, 1, TOLLER_SCAN_TMA_THREADS, shared_of(plan.tile));
     }
 
     void scan(uint32_t first, uint32_t rows) {
