@@ -160,13 +160,13 @@ typedef struct {
     uint32_t skips;
 } toller_scan_args;
 
-/* scan_{f16,bf16,f32,int8}_tma, only on sm_90a: the scan of more than 64 queries with bulk tensor copies. Tiles have
- * TOLLER_SCAN_TMA_ROWS rows (not TOLLER_SCAN_ROWS) and TOLLER_SCAN_TMA_QUERIES queries.
- * Grid: one block a multiprocessor (any number works). Block: TOLLER_SCAN_TMA_THREADS. Dynamic shared memory:
- * TOLLER_SCAN_SHARED_TMA. */
+/* scan_{f16,bf16,f32,int8}_tma, only on sm_90a: the scan of more than 64 queries with bulk tensor copies. Its
+ * tiles have TOLLER_SCAN_TMA_ROWS rows, not TOLLER_SCAN_ROWS, and TOLLER_SCAN_TMA_QUERIES queries.
+ * Grid: one block a multiprocessor (any number works). Block: TOLLER_SCAN_TMA_THREADS.
+ * Dynamic shared memory: TOLLER_SCAN_SHARED_TMA. */
 typedef struct {
-    toller_tensor_map rows;    /* of scan.rows, in boxes of 128 bytes of TOLLER_SCAN_TMA_ROWS rows, swizzled by 128 bytes */
-    toller_tensor_map queries; /* of scan.queries, likewise of TOLLER_SCAN_TMA_QUERIES rows */
+    toller_tensor_map rows;    /* of scan.rows: boxes of 128 bytes of TOLLER_SCAN_TMA_ROWS rows, swizzled */
+    toller_tensor_map queries; /* of scan.queries: the same with TOLLER_SCAN_TMA_QUERIES rows */
     toller_scan_args scan;
     uint64_t reserved[15];
 } toller_scan_tma_args;
@@ -258,15 +258,15 @@ typedef struct {
 #define TOLLER_SCAN_SHARED_256 TOLLER_SCAN_SHARED(256, TOLLER_SCAN_STAGES_256)
 #define TOLLER_SCAN_SHARED_WGMMA TOLLER_SCAN_SHARED(256, TOLLER_SCAN_STAGES_WGMMA)
 
-/* The tile and the stages of the scan with bulk copies; its threads: one warpgroup that copies, three that multiply; and
- * the hits of a tile that each of the three holds. */
+/* The tile and the stages of the scan with bulk copies; its threads: one warpgroup that copies, and three that
+ * multiply; and the hits of a tile that each of the three holds. */
 #define TOLLER_SCAN_TMA_ROWS 192
 #define TOLLER_SCAN_TMA_QUERIES 192
 #define TOLLER_SCAN_TMA_STAGES 4
 #define TOLLER_SCAN_TMA_THREADS 512
 #define TOLLER_SCAN_TMA_HITS 512
-/* Its dynamic shared memory: stages of slices; a table of pairs for each stage and one more; hits with a count; two
- * barriers a stage and two for the hits of each warpgroup that multiplies; 1,024 to align. */
+/* Its dynamic shared memory: stages of slices; a table of pairs for each stage and one more; hits with a count;
+ * two barriers a stage, and two for the hits of each warpgroup that multiplies; 1,024 to align. */
 #define TOLLER_SCAN_SHARED_TMA                                                                                        \
     (TOLLER_SCAN_TMA_STAGES * (TOLLER_SCAN_TMA_ROWS + TOLLER_SCAN_TMA_QUERIES) * TOLLER_SCAN_SLICE +                  \
      (TOLLER_SCAN_TMA_STAGES + 1) * TOLLER_SCAN_TMA_QUERIES * 8 + 3 * (TOLLER_SCAN_TMA_HITS * 8 + 8) +                \

@@ -6,7 +6,9 @@
 
 #include "../common/warpgroups.cuh"
 #include "../ip_topk/scan.cuh"
+#include "../ip_topk/scan_tma.cuh"
 #include "bench.cuh"
+#include "tensor_map.cuh"
 
 constexpr uint32_t ROWS = 1 << 20, DIM = 768, CAPACITY = 4096;
 
@@ -37,8 +39,17 @@ BENCH_SCAN(f16_64, F16, F16By64, 3, 2)
 BENCH_SCAN(f16_256, F16, F16By256, 3, 1)
 BENCH_SCAN(int8_256, Int8, Int8By256, 3, 1)
 
+#define BENCH_SCAN_TMA(NAME, FORMAT)                                                                                   \
+    extern "C" __global__ void __launch_bounds__(TOLLER_SCAN_TMA_THREADS, 1)                                           \
+        bench_scan_##NAME(const __grid_constant__ toller_scan_tma_args args) {                                         \
+        scan_tma<FORMAT>(args);                                                                                        \
+    }
+
 // Other targets have these kernels without a body; `main` does not launch them there.
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#undef BENCH_SCAN_TMA
+#define BENCH_SCAN_TMA(NAME, FORMAT)                                                                                   \
+    extern "C" __global__ void bench_scan_##NAME(const __grid_constant__ toller_scan_tma_args) {}
 #undef BENCH_SCAN
 #define BENCH_SCAN(NAME, FORMAT, ENGINE, STAGES, BLOCKS)                                                               \
     extern "C" __global__ void bench_scan_##NAME(const __grid_constant__ toller_scan_args) {}
@@ -47,6 +58,8 @@ BENCH_SCAN(f16_wgmma, F16, Warpgroups<F16>, 4, 1)
 BENCH_SCAN(f16_wgmma_no_fence, F16, Unfenced<F16>, 4, 1)
 BENCH_SCAN(int8_wgmma, Int8, Warpgroups<Int8>, 4, 1)
 BENCH_SCAN(int8_wgmma_no_fence, Int8, Unfenced<Int8>, 4, 1)
+BENCH_SCAN_TMA(f16_tma, F16)
+BENCH_SCAN_TMA(int8_tma, Int8)
 
 // Numbers in -1..1, of f16 or as codes.
 extern "C" __global__ void __launch_bounds__(256) bench_fill(uint16_t *halves, int8_t *codes, uint64_t count, uint64_t seed) {
@@ -58,7 +71,14 @@ extern "C" __global__ void __launch_bounds__(256) bench_fill(uint16_t *halves, i
     }
 }
 
-using Kernel = void (*)(toller_scan_args);
+// A kernel of either argument.
+struct Kernel {
+    Kernel(void (*kernel)(toller_scan_args)) : start(reinterpret_cast<const void *>(kernel)) {}
+    Kernel(void (*kernel)(toller_scan_tma_args)) : start(reinterpret_cast<const void *>(kernel)), is_bulk(true) {}
+
+    const void *start;
+    bool is_bulk = false;
+};
 
 struct Case {
     const char *name;
@@ -66,6 +86,10 @@ struct Case {
     bool codes;
     uint32_t width, stages, blocks, queries;
     bool hopper;
+
+    uint32_t rows() const { return kernel.is_bulk ? TOLLER_SCAN_TMA_ROWS : TOLLER_SCAN_ROWS; }
+    uint32_t threads() const { return kernel.is_bulk ? TOLLER_SCAN_TMA_THREADS : TOLLER_SCAN_THREADS; }
+    uint32_t shared() const { return kernel.is_bulk ? TOLLER_SCAN_SHARED_TMA : TOLLER_SCAN_SHARED(width, stages); }
 };
 
 const Case CASES[] = {
@@ -79,6 +103,8 @@ const Case CASES[] = {
     {"f16_wgmma, no fence", bench_scan_f16_wgmma_no_fence, false, 256, 4, 1, 6980, true},
     {"int8_wgmma", bench_scan_int8_wgmma, true, 256, 4, 1, 6980, true},
     {"int8_wgmma, no fence", bench_scan_int8_wgmma_no_fence, true, 256, 4, 1, 6980, true},
+    {"f16_tma", bench_scan_f16_tma, false, 192, 4, 1, 6980, true},
+    {"int8_tma", bench_scan_int8_tma, true, 192, 4, 1, 6980, true},
 };
 
 // A share of the rows that reaches the threshold, and how many standard deviations above the mean it begins.
@@ -112,7 +138,7 @@ struct Data {
         if (of.codes) args.row_scales = scales.data(), args.row_residual_norms = residuals.data(), args.residual_ratio = ratio.data();
         args.candidates = candidates.data(), args.counts = counts.data();
         args.row_count = ROWS, args.query_count = of.queries, args.stride = DIM * (of.codes ? 1 : 2), args.capacity = CAPACITY;
-        args.tile_step = 1, args.tile_count = ROWS / TOLLER_SCAN_ROWS;
+        args.tile_step = 1, args.tile_count = (ROWS + of.rows() - 1) / of.rows();
         return args;
     }
 };
@@ -127,14 +153,22 @@ void measure(const Machine &machine, const Data &data, const Case &of, const Hit
     for (uint32_t query = 0; query < of.queries; ++query) all[query / 2].cutoff[query % 2] = cutoff;
     const Array<toller_query_pair> pairs(all);
     const toller_scan_args args = data.args(of, pairs.data());
-    const unsigned shared = TOLLER_SCAN_SHARED(of.width, of.stages), grid = machine.multiprocessors * of.blocks;
-    CHECKED(cudaFuncSetAttribute(of.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
-    CHECKED(cudaFuncSetAttribute(of.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    toller_scan_tma_args bulk{};
+    if (of.kernel.is_bulk) {
+        bulk.rows = map_of(args.rows, args.row_count, args.stride, TOLLER_SCAN_TMA_ROWS);
+        bulk.queries = map_of(args.queries, args.query_count, args.stride, TOLLER_SCAN_TMA_QUERIES);
+        bulk.scan = args;
+    }
+    const void *argument = of.kernel.is_bulk ? static_cast<const void *>(&bulk) : &args;
+    void *arguments[] = {const_cast<void *>(argument)};
+    const unsigned shared = of.shared(), grid = machine.multiprocessors * of.blocks;
+    CHECKED(cudaFuncSetAttribute(of.kernel.start, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    CHECKED(cudaFuncSetAttribute(of.kernel.start, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
     int resident = 0;
-    CHECKED(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, of.kernel, TOLLER_SCAN_THREADS, shared));
+    CHECKED(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, of.kernel.start, of.threads(), shared));
     const float time = milliseconds(
         machine, [&] { CHECKED(cudaMemsetAsync(data.counts.data(), 0, data.counts.bytes())); },
-        [&] { of.kernel<<<grid, TOLLER_SCAN_THREADS, shared>>>(args); });
+        [&] { CHECKED(cudaLaunchKernel(of.kernel.start, dim3(grid), dim3(of.threads()), arguments, shared, nullptr)); });
     double nominated = 0;
     for (const uint32_t count : data.counts.read()) nominated += count;
     nominated /= of.queries;

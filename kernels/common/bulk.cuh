@@ -32,7 +32,8 @@ __device__ inline void barrier_arrive_expecting(uint32_t barrier, uint32_t bytes
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// Waits until the phase of this parity has ended. The first phase has parity 0; the one that ended before it has 1.
+// Waits until the phase of this parity has ended. The first phase has parity 0; the phase before it, which has
+// ended, has 1.
 __device__ inline void barrier_wait(uint32_t barrier, uint32_t parity) {
     uint32_t done = 0;
     while (done == 0) {
@@ -52,8 +53,8 @@ __device__ inline void copy_bulk(uint32_t to, const void *from, uint32_t bytes, 
                  : "memory");
 }
 
-// The map's box of bytes and rows, from byte `byte` of row `row` on; zeros beyond the matrix. The bytes of the
-// whole box arrive.
+// The map's box of bytes and rows, from byte `byte` of row `row` on; zeros beyond the matrix. The whole box's
+// bytes arrive.
 __device__ inline void copy_box(uint32_t to, const toller_tensor_map *map, uint32_t byte, uint32_t row, uint32_t barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to),
                  "l"(map), "r"(barrier), "r"(byte), "r"(row)

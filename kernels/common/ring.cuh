@@ -5,7 +5,7 @@
 
 template <uint32_t STAGES>
 struct Ring {
-    // Two mbarriers a stage: one that its copies fill, and one at which the warps that are done with it arrive.
+    // Two mbarriers a stage: one at which its copies arrive, and one for the warps that are done with it.
     static constexpr uint32_t BARRIERS_BYTES = 2 * STAGES * 8;
 
     uint32_t barriers, stage, parity;

@@ -1,8 +1,8 @@
 // The engine of tiles for sm_90a: warpgroups of 64 rows each multiply with wgmma.
 //
-// The slices of rows and columns are in the same swizzled layout as for mma.sync. With SLICES_AT_ONCE = 2, the
-// products of a slice are still computed while those of the next slice are issued, so a stage is free two slices
-// later.
+// The slices of rows and columns are in the same swizzled layout as for mma.sync. With SLICES_AT_ONCE = 2,
+// the products of a slice are still computed while those of the next slice are issued, so a stage is free two
+// slices later.
 #pragma once
 
 #include "tile.cuh"

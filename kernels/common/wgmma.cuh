@@ -1,7 +1,7 @@
 // Products of a warpgroup: asynchronous, both operands from shared memory (sm_90a).
 //
-// 64 rows times 256 or 192 columns at once, 32 bytes deep. The sums have the layout of mma.sync: warp w of the
-// warpgroup has rows 16 w to 16 w + 15, and c[n] is its fragment of columns 8 n to 8 n + 7.
+// 64 rows times 256 or 192 columns at once, 32 bytes deep. The sums have the layout of mma.sync: warp w of
+// the warpgroup has rows 16 w to 16 w + 15, and c[n] is its fragment of columns 8 n to 8 n + 7.
 #pragma once
 
 #include <stdint.h>
@@ -46,8 +46,8 @@ __device__ inline void wgmma_settle(int32_t (&c)[COLUMNS][4]) {
     for (int n = 0; n < COLUMNS; ++n) asm volatile("" : "+r"(c[n][0]), "+r"(c[n][1]), "+r"(c[n][2]), "+r"(c[n][3])::"memory");
 }
 
-// C += A B of two described matrices, for both widths of B; MORE ends the instruction with the type's scales and
-// transpositions.
+// C += A B of two described matrices, for both widths of B; MORE ends the instruction with the type's scales
+// and transpositions.
 #define TOLLER_FOUR(X, N) X(c[N][0]), X(c[N][1]), X(c[N][2]), X(c[N][3])
 #define TOLLER_SIXTEEN(X, N)                                                                                           \
     TOLLER_FOUR(X, N), TOLLER_FOUR(X, (N) + 1), TOLLER_FOUR(X, (N) + 2), TOLLER_FOUR(X, (N) + 3)

@@ -31,6 +31,9 @@ enum Attribute { MULTIPROCESSORS = 16, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR =
 // Of CUfunction_attribute.
 enum FunctionAttribute { SHARED_STATIC = 1, SHARED_DYNAMIC = 8, SHARED_PERCENT = 9 };
 
+// Of CUtensorMapDataType and of CUtensorMapSwizzle.
+enum Tensor { TENSOR_OF_BYTES = 0, TENSOR_SWIZZLE_128 = 3 };
+
 constexpr uint32_t COMMON_SHARED_BYTES = 48 << 10;
 
 struct Settings {
@@ -384,6 +387,17 @@ API cuEventDestroy_v2(Event *event) {
     const Result result = event->stream ? drain(event->stream) : SUCCESS;
     delete event;
     return result;
+}
+
+API cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *start, const uint64_t *sizes, const uint64_t *strides,
+                           const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int, int fill) {
+    const Guard guard(one);
+    if (!current) return INVALID_CONTEXT;
+    const bool is_modelled = type == TENSOR_OF_BYTES && rank == 2 && box[0] == 128 && steps[0] == 1 && steps[1] == 1 && interleave == 0 &&
+                             swizzle == TENSOR_SWIZZLE_128 && fill == 0;
+    // A GPU finds out when it copies.
+    if (!is_modelled || !is_mine(reinterpret_cast<uint64_t>(start), sizes[1] * strides[0])) return INVALID_VALUE;
+    return toller_shim_tensor_map(map, start, sizes[0], sizes[1], strides[0], box[1]) == 0 ? SUCCESS : INVALID_VALUE;
 }
 
 API cuModuleLoadData(void **module, const void *image) {

@@ -144,7 +144,7 @@ struct TileHits {
         return true;
     }
 
-    // Nominates the hits of the tile that begins at `first_row` and `first_query`. `threads` threads take turns.
+    // Nominates the hits of the tile that begins at `first_row` and `first_query`. Threads take turns.
     template <class Format>
     __device__ void nominate_all(const toller_scan_args &args, uint32_t first_row, uint32_t first_query, uint32_t thread,
                                  uint32_t threads) const {

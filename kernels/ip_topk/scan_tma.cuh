@@ -1,22 +1,23 @@
 // The scan with bulk tensor copies (TMA) and specialised warps, for sm_90a.
 //
-// Warpgroup 0 copies and nominates; the three others multiply and compare, 64 rows of the tile each. They meet
-// only at mbarriers: while one compares, the tensor cores work for the other two. Of warpgroup 0, one thread of
-// the first warp fills the ring of stages, and each other warp nominates the hits of one of the three.
+// Warpgroup 0 copies and nominates; the three others multiply and compare, 64 rows of the tile each. They
+// meet only at mbarriers: while one compares, the tensor cores work for the other two. Of warpgroup 0, one
+// thread of the first warp fills the ring of stages, and each other warp nominates the hits of one of the
+// three.
 #pragma once
 
 #include "../common/ring.cuh"
 #include "../common/warpgroups.cuh"
 #include "nominate.cuh"
 
-// The block's dynamic shared memory: the ring; tables of queries; hits, with a count and two barriers for each
-// warpgroup that multiplies.
+// The block's dynamic shared memory: stages; tables of queries; hits of each warpgroup that multiplies;
+// barriers; and the counts of hits.
 struct TmaLayout {
     static constexpr uint32_t ROWS = TOLLER_SCAN_TMA_ROWS, QUERIES = TOLLER_SCAN_TMA_QUERIES, STAGES = TOLLER_SCAN_TMA_STAGES;
     static constexpr uint32_t GROUPS = ROWS / 64;
     static constexpr uint32_t ROWS_BYTES = ROWS * SLICE_BYTES, STAGE_BYTES = ROWS_BYTES + QUERIES * SLICE_BYTES;
-    // The table of a tile is copied with the tile's first slice, at most STAGES slices ahead of the last warpgroup, which
-    // may still compare the tile before the slice that it has released: with this many tables, that one is not replaced.
+    // The table of a tile is copied with the tile's first slice: when all warpgroups have released the slice
+    // STAGES before it. They have then compared all tiles before that slice's, so those STAGES + 1 before.
     static constexpr uint32_t TABLES = STAGES + 1, PAIRS = QUERIES / 2, TABLE_BYTES = PAIRS * sizeof(QueryPair);
     static constexpr uint32_t MOST_HITS = TOLLER_SCAN_TMA_HITS;
     static constexpr uint32_t TABLES_AT = STAGES * STAGE_BYTES;

@@ -55,7 +55,7 @@ struct Thread {
     std::vector<std::vector<Copy>> groups;
     // How often the thread has fenced between proxies, and what it made of mbarriers.
     uint32_t fences = 0, mbarrier_fences = 0;
-    // Counts the thread's arrivals at mbarriers; and what it knows of other threads, where there are mbarriers.
+    // With mbarriers: a count of what the thread let others know, and what it knows of others.
     uint32_t time = 1;
     Clock known;
     // Whether wgmma.fence came since the last group of products.

@@ -18,8 +18,8 @@ extern "C" {
 void *toller_shim_allocate(size_t bytes);
 void toller_shim_free(void *memory);
 
-/* Writes a tensor map (tensor_map.h) that the shim understands: of `rows` rows of `row_bytes` bytes, `stride` bytes
- * apart, whose boxes have `box_rows` rows of 128 bytes, swizzled by 128 bytes, and zeros beyond the matrix.
+/* Writes a tensor map (tensor_map.h) that the shim understands: of `rows` rows of `row_bytes` bytes, `stride`
+ * bytes apart, whose boxes have `box_rows` rows of 128 bytes, swizzled, and zeros beyond the matrix.
  * Returns 0, or 1 for what the hardware does not allow. */
 int toller_shim_tensor_map(void *map, const void *matrix, uint64_t row_bytes, uint64_t rows, uint64_t stride, uint32_t box_rows);
 

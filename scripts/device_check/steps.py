@@ -16,7 +16,7 @@ from .runner import Crashed, Hung, Skipped, take_lines
 FULL = {"dim": 768, "large": 8_841_823, "small": 1_000_000, "ends": [1, 6980], "middle": [32, 1024], "k": [10, 1000]}
 TINY = {"dim": 32, "large": 600, "small": 400, "ends": [1, 70], "middle": [3], "k": [10]}
 DTYPES = ["f16", "bf16", "f32", "int8"]
-ENGINES = ["tile_8", "tile_64", "tile_256", "wgmma"]
+ENGINES = ["tile_8", "tile_64", "tile_256", "wgmma", "tma"]
 SMOKE = "cuda::tests::smoke"
 ENCODER_PRODUCTS = "cuda::tests::products_at"
 MILLION = "cuda::tests::a_million_vectors_have_the_hits_of_the_cpu"
@@ -72,11 +72,12 @@ class Check:
         for scan, seconds in [("f16", 100), ("int8", 80)]:
             step(f"search: {sizes['large']:,} vectors, {scan}", seconds,
                  lambda: self.ours(sizes["large"], sizes["ends"], scan))
+        step(f"search: {sizes['large']:,} vectors, bulk copies", 100, self.bulk_copies)
         step(f"peers: {sizes['large']:,} vectors", 90, lambda: self.peers(sizes["large"], sizes["ends"]))
         step("kernels alone", 90, self.alone)
         step("profile", 60, self.profile)
         step(f"search: {sizes['small']:,} vectors, kernels of sm_80", 40,
-             lambda: self.ours(sizes["small"], sizes["ends"], "f16", "8.0"))
+             lambda: self.ours(sizes["small"], sizes["ends"], "f16", "as sm_80", "--capability", "8.0"))
         step(f"search: {sizes['small']:,} vectors", 60,
              lambda: self.ours(sizes["small"], [*sizes["ends"], *sizes["middle"]], "f16,int8"))
         step(f"peers: {sizes['small']:,} vectors", 40,
@@ -145,23 +146,28 @@ class Check:
         self.tests(f"{check}: {program}", tests, "--test-threads", "1", program=program,
                    tool=[sanitizer, "--tool", check, "--error-exitcode", "9"])
 
-    def ours(self, vectors, queries, scans, capability=None):
-        """Measures our search. The figures count even if a later figure fails."""
+    def ours(self, vectors, queries, scans, kernels="", *choice):
+        """Measures our search, by `choice` with other kernels. The figures count even if a later figure fails."""
         log = self.runner.output / "figures.jsonl"
         log.unlink(missing_ok=True)
         command = [self.folder / "toller", "bench", "search", "--json", "--quiet", "--device", self.device,
                    "--vectors", vectors, "--dim", self.sizes["dim"], "--store-dtype", "f16", "--queries", join(queries),
-                   "--k", join(self.sizes["k"]), "--scan", scans, "--seconds", "0.5", "--kernel-times", "--log", log]
-        if capability:
-            command += ["--capability", capability]
+                   "--k", join(self.sizes["k"]), "--scan", scans, "--seconds", "0.5", "--kernel-times", "--log", log, *choice]
         try:
             measured = json.loads(self.runner.checked(command, self.environment))
             self.report["limits"][str(vectors)] = measured["limits"]
         finally:
-            suffix = f" as sm_{capability.replace('.', '')}" if capability else ""
+            suffix = f" {kernels}" if kernels else ""
             take_lines(log.read_text() if log.exists() else "", lambda figure: self.report["figures"].append(
                 {"peer": f"toller {figure['scan']}{suffix}", **figure, "seconds": figure["seconds"]["median"]}))
             log.unlink(missing_ok=True)
+
+    def bulk_copies(self):
+        """The search of many queries by the kernels with bulk copies, which are not chosen by default."""
+        gpus = self.report["doctor"]["gpus"]
+        if gpus and gpus[0]["compute_capability"] != "9.0":
+            raise Skipped("only GPUs of compute capability 9.0 have them")
+        self.ours(self.sizes["large"], self.sizes["ends"][-1:], "f16,int8", "with bulk copies", "--bulk-copies")
 
     def peers(self, vectors, queries):
         packages = self.runner.output / "packages"
@@ -212,7 +218,7 @@ class Check:
         if not ncu or not self.compilers:
             raise Skipped("ncu or nvcc is not installed")
         sections = ["SpeedOfLight", "WarpStateStats"]
-        kernels = "regex:bench_scan_(f16_8|f16_64|f16_256|f16_wgmma|int8_wgmma)$"
+        kernels = "regex:bench_scan_(f16_8|f16_64|f16_256|f16_wgmma|int8_wgmma|f16_tma|int8_tma)$"
         out = self.runner.output / "ncu.txt"
         self.runner.checked([ncu, "--clock-control", "none", "--kernel-name", kernels, *(part for name in sections for part in ["--section", name]),
                              "--log-file", out, self.compilers.profiled(self.runner.ends), "--once"])

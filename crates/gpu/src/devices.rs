@@ -95,6 +95,11 @@ impl Devices {
         self.0.iter().for_each(|device| device.controls().limit_capability(most));
     }
 
+    /// Chooses kernels with bulk tensor copies where there are any.
+    pub fn prefer_bulk_copies(&self) {
+        self.0.iter().for_each(|device| device.controls().prefer_bulk_copies());
+    }
+
     /// The devices, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Device>> {
         self.0.iter()

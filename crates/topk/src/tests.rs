@@ -248,7 +248,8 @@ impl Backend {
 
 /// Every instruction set and the machine's GPU if it has one. Stand-ins for GPUs are slow: one case in
 /// [`EMULATED`] gets a stand-in with memory for everything, another case two stand-ins for older GPUs, of
-/// which one has `little` memory, so that most of its rows are streamed.
+/// which one has `little` memory, so that most of its rows are streamed, and a third case two that prefer
+/// bulk copies.
 fn backends(seed: u64, little: u64) -> Vec<Backend> {
     let mut backends: Vec<Backend> = Isa::available().into_iter().map(Backend::Cpu).collect();
     backends.extend(crate::cuda::tests::of_machine().map(Backend::Devices));
@@ -257,6 +258,11 @@ fn backends(seed: u64, little: u64) -> Vec<Backend> {
         1 => {
             let devices = Devices::shim(&[little, 1 << 30]);
             devices.limit_capability((8, 0));
+            backends.push(Backend::Devices(devices));
+        }
+        2 => {
+            let devices = Devices::shim(&[little, 1 << 30]);
+            devices.prefer_bulk_copies();
             backends.push(Backend::Devices(devices));
         }
         _ => {}

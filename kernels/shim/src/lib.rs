@@ -6,6 +6,14 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 unsafe extern "C" {
     fn toller_shim_allocate(bytes: usize) -> *mut c_void;
     fn toller_shim_free(memory: *mut c_void);
+    fn toller_shim_tensor_map(
+        map: *mut c_void,
+        matrix: *const c_void,
+        row_bytes: u64,
+        rows: u64,
+        stride: u64,
+        box_rows: u32,
+    ) -> c_int;
     fn toller_shim_launch(
         kernel: *const c_char,
         args: *const c_void,
@@ -41,6 +49,19 @@ pub fn allocate(bytes: usize) -> *mut u8 {
 pub unsafe fn free(memory: *mut u8) {
     // SAFETY: the caller vouches for the memory and its last use.
     unsafe { toller_shim_free(memory.cast()) };
+}
+
+/// A tensor map for kernels of the shim: of `rows` rows of `row_bytes` bytes, one after the other, in boxes
+/// of `box_rows` rows. `None` for what a GPU cannot describe.
+#[must_use]
+pub fn tensor_map(matrix: *const u8, rows: u32, row_bytes: u32, box_rows: u32) -> Option<[u64; 16]> {
+    let mut map = [0; 16];
+    let (row_bytes, rows) = (u64::from(row_bytes), u64::from(rows));
+    // SAFETY: the map has the bytes that the function writes, and the matrix is not read.
+    let failed = unsafe {
+        toller_shim_tensor_map(map.as_mut_ptr().cast(), matrix.cast(), row_bytes, rows, row_bytes, box_rows)
+    };
+    (failed == 0).then_some(map)
 }
 
 /// Runs a kernel to its end, the blocks of `grid` one after another.

@@ -225,8 +225,8 @@ void bulk_copies_arrive_when_they_are_waited_for() {
     check_fails("races: writes a word", THREADS, SHARED_BYTES, over(false));
 }
 
-// A box of 8 rows of 128 bytes, from row 5 and byte 32 on, of 10 rows of 112 bytes, 144 apart: swizzled, with zeros
-// beyond the matrix.
+// A box of 8 rows of 128 bytes, from row 5 and byte 32 on, of 10 rows of 112 bytes, 144 apart: swizzled, with
+// zeros beyond the matrix.
 void boxes_are_swizzled_and_padded() {
     constexpr uint32_t ROWS = 10, ROW_BYTES = 112, STRIDE = 144, FIRST_ROW = 5, FIRST_BYTE = 32, BOX_ROWS = 8;
     constexpr uint32_t BOX_BYTES = BOX_ROWS * 128, START = 1024 - SHARED_START;

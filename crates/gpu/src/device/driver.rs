@@ -10,7 +10,10 @@ use cudarc::driver::sys::CUfunction_attribute_enum as FunctionAttribute;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DriverError, result};
 
-use super::{Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Queue};
+use super::{
+    Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Matrix, Queue,
+    TensorMap,
+};
 use crate::error::DeviceError;
 
 mod embedded {
@@ -20,6 +23,9 @@ mod embedded {
 
 /// The least compute capability that there is code for.
 const LEAST_CAPABILITY: (u32, u32) = (8, 0);
+
+/// Bytes of a row of a box that bulk tensor copies bring: what the swizzle permutes.
+const BOX_BYTES: u32 = 128;
 
 /// An opened GPU.
 #[derive(Debug)]
@@ -295,6 +301,35 @@ impl Device for CudaDevice {
         // SAFETY: the caller vouches for `bytes` bytes at both places until the copy is done.
         let copied = unsafe { result::memcpy_dtod_async(to.0, from.0, bytes, self.compute.cu_stream()) };
         self.check("cuMemcpyDtoDAsync", copied)
+    }
+
+    fn tensor_map(&self, matrix: &Matrix) -> Result<TensorMap, DeviceError> {
+        self.bind()?;
+        let mut map = sys::CUtensorMap { opaque: [0; 16] };
+        // In bytes, whatever the type of the numbers.
+        let sizes = [u64::from(matrix.row_bytes), u64::from(matrix.rows)];
+        let (strides, box_sizes, steps) = ([sizes[0]], [BOX_BYTES, matrix.box_rows], [1, 1]);
+        // SAFETY: the driver writes the map and reads as many numbers as the rank says. It does not read the
+        // matrix.
+        let encoded = unsafe {
+            sys::cuTensorMapEncodeTiled(
+                &raw mut map,
+                sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                sizes.len() as u32,
+                matrix.start.0 as *mut c_void,
+                sizes.as_ptr(),
+                strides.as_ptr(),
+                box_sizes.as_ptr(),
+                steps.as_ptr(),
+                sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+                sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+                // The next slice of a row is next to this one.
+                sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            )
+        };
+        self.check("cuTensorMapEncodeTiled", encoded.result())?;
+        Ok(TensorMap(map.opaque))
     }
 
     unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {

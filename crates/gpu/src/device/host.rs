@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Address, Controls, Device, DeviceFacts, Launch, Queue};
+use super::{Address, Controls, Device, DeviceFacts, Launch, Matrix, Queue, TensorMap};
 use crate::error::DeviceError;
 
 /// Held by a launch of any stand-in: the shim runs one at a time.
@@ -125,6 +125,16 @@ impl Device for HostDevice {
         // SAFETY: the caller vouches for `bytes` bytes at both places.
         unsafe { pointer(to).copy_from(pointer(from), bytes) };
         Ok(())
+    }
+
+    fn tensor_map(&self, matrix: &Matrix) -> Result<TensorMap, DeviceError> {
+        let Matrix { start, rows, row_bytes, box_rows } = *matrix;
+        let words = toller_shim::tensor_map(pointer(start), rows, row_bytes, box_rows);
+        words.map(TensorMap).ok_or_else(|| DeviceError::Failed {
+            name: self.facts.name.clone(),
+            call: "tensor_map".to_owned(),
+            message: format!("{matrix:?}"),
+        })
     }
 
     unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {

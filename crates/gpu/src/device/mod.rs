@@ -8,6 +8,7 @@ mod driver;
 #[cfg(any(test, feature = "shim"))]
 mod host;
 mod memory;
+mod tensor_map;
 mod watch;
 
 use std::any::Any;
@@ -19,6 +20,7 @@ use bytemuck::{Pod, Zeroable};
 #[cfg(any(test, feature = "shim"))]
 pub(crate) use self::host::HostDevice;
 pub use self::memory::{Memory, Pinned};
+pub use self::tensor_map::{Matrix, TensorMap};
 pub use self::watch::{Controls, Watched, Watcher};
 use crate::error::DeviceError;
 
@@ -93,6 +95,11 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         self.controls().limited(self.facts().capability)
     }
 
+    /// Whether kernels with bulk tensor copies are chosen where there are any.
+    fn prefers_bulk_copies(&self) -> bool {
+        self.controls().prefers_bulk_copies()
+    }
+
     /// Bytes of memory that can still be allocated.
     fn free_bytes(&self) -> Result<u64, DeviceError>;
 
@@ -145,6 +152,13 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// # Safety
     /// There are `bytes` bytes at `from` and at `to`, which live until the copy is done.
     unsafe fn copy_within(&self, to: Address, from: Address, bytes: usize) -> Result<(), DeviceError>;
+
+    /// Describes a matrix to bulk tensor copies, swizzled by 128 bytes, with zeros beyond the matrix. Only
+    /// devices of compute capability 9.0 or higher have such copies.
+    ///
+    /// # Errors
+    /// If the driver refuses the matrix.
+    fn tensor_map(&self, matrix: &Matrix) -> Result<TensorMap, DeviceError>;
 
     /// Queues a kernel for [`Queue::Compute`]. If the device has a watcher, waits until the kernel has ended,
     /// so that a fault is reported under the name of its kernel.

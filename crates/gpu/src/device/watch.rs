@@ -1,6 +1,8 @@
-//! What tests and measurements change about a device: who watches its launches, and how capable it acts.
+//! What tests and measurements change about a device: who watches its launches, how capable it acts, and
+//! which kernels it prefers.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Launch;
@@ -47,6 +49,7 @@ pub type Watcher = Arc<dyn Fn(&Watched) + Send + Sync>;
 pub struct Controls {
     watcher: Mutex<Option<Watcher>>,
     most_capability: Mutex<Option<(u32, u32)>>,
+    bulk_copies: AtomicBool,
 }
 
 impl Controls {
@@ -62,6 +65,15 @@ impl Controls {
     /// Chooses kernels as for a device of at most this compute capability.
     pub fn limit_capability(&self, most: (u32, u32)) {
         *locked(&self.most_capability) = Some(most);
+    }
+
+    /// Chooses kernels with bulk tensor copies where there are any.
+    pub fn prefer_bulk_copies(&self) {
+        self.bulk_copies.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn prefers_bulk_copies(&self) -> bool {
+        self.bulk_copies.load(Ordering::Relaxed)
     }
 
     /// The compute capability that a device of this capability acts with.

@@ -1,7 +1,7 @@
 //! `kernels/ip_topk.h` in Rust: the arguments of the kernels. A test compares the two.
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use toller_gpu::Address;
+use toller_gpu::{Address, TensorMap};
 
 /// A nominated vector with bounds of its score, which are equal if the score is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, NoUninit, AnyBitPattern)]
@@ -114,6 +114,16 @@ pub(crate) struct Scan {
     pub(crate) skips: u32,
 }
 
+/// The argument of `scan_*_tma`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C, align(128))]
+pub(crate) struct ScanTma {
+    pub(crate) rows: TensorMap,
+    pub(crate) queries: TensorMap,
+    pub(crate) scan: Scan,
+    pub(crate) reserved: [u64; 15],
+}
+
 /// The argument of `select`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
@@ -192,6 +202,20 @@ pub(crate) const BEST_SHARED: u32 = BEST_IN_SHARED * 8 + SELECT_SHARED;
 pub(crate) const fn scan_shared(queries: u32, stages: u32) -> u32 {
     stages * ((SCAN_ROWS + queries) * SCAN_SLICE + queries * 8) + scan_hits(queries) * 8 + 16 + 1024
 }
+
+// The tile of the scan with bulk copies, its stages, threads, and the hits of each warpgroup that multiplies.
+pub(crate) const SCAN_TMA_ROWS: u32 = 192;
+pub(crate) const SCAN_TMA_QUERIES: u32 = 192;
+pub(crate) const SCAN_TMA_STAGES: u32 = 4;
+pub(crate) const SCAN_TMA_THREADS: u32 = 512;
+pub(crate) const SCAN_TMA_HITS: u32 = 512;
+
+/// Its dynamic shared memory.
+pub(crate) const SCAN_SHARED_TMA: u32 = SCAN_TMA_STAGES * (SCAN_TMA_ROWS + SCAN_TMA_QUERIES) * SCAN_SLICE
+    + (SCAN_TMA_STAGES + 1) * SCAN_TMA_QUERIES * 8
+    + 3 * (SCAN_TMA_HITS * 8 + 8)
+    + 2 * (SCAN_TMA_STAGES + 3) * 8
+    + 1024;
 
 /// Hits of a tile that a block of the scan holds in shared memory.
 const fn scan_hits(queries: u32) -> u32 {

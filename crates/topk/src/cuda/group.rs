@@ -6,7 +6,7 @@ use toller_ir::{DocOrd, Hit, Ranking};
 
 use super::abi::{self, BEST_IN_SHARED, Candidate, INCOMPLETE, KernelHit, QUERY_FACTS_BYTES, QueryPair};
 use super::filters::{Allowed, Excluded};
-use super::kernels::{DType, Kernels, query_pairs};
+use super::kernels::{DType, Kernels, Variant};
 use super::layout::Slab;
 use super::rows::Rows;
 use super::schedule::Stripe;
@@ -23,14 +23,14 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(arena: &mut Arena, dtype: DType, sizes: Sizes) -> Result<Self, DeviceError> {
+    fn new(arena: &mut Arena, dtype: DType, sizes: Sizes, variant: &Variant) -> Result<Self, DeviceError> {
         let residual_ratio = Memory::within(arena, 1)?;
         residual_ratio.fill(0)?;
         Ok(Self {
             dtype,
             rows: Memory::within(arena, sizes.queries * dtype.stride(sizes.dim))?,
             facts: Memory::within(arena, sizes.queries * QUERY_FACTS_BYTES)?,
-            pairs: Memory::within(arena, query_pairs(sizes.queries))?,
+            pairs: Memory::within(arena, variant.pairs(sizes.queries))?,
             residual_ratio,
         })
     }
@@ -57,6 +57,8 @@ pub(crate) struct Group<'a> {
     kernels: &'a Kernels,
     workspace: &'a mut Workspace,
     pub(super) sizes: Sizes,
+    /// How all its scans compute.
+    pub(super) variant: &'static Variant,
     queries: Memory<f32>,
     prepared: Vec<Prepared>,
     thresholds: Memory<f32>,
@@ -103,6 +105,7 @@ impl<'a> Group<'a> {
             bounded: Memory::within(arena, count)?,
             hits: Memory::within(arena, count * k)?,
             outcome: Memory::within(arena, 2 * count)?,
+            variant: kernels.variant(count),
             kernels,
             workspace,
             sizes,
@@ -153,7 +156,7 @@ impl<'a> Group<'a> {
         if let Some(place) = self.prepared.iter().position(|prepared| prepared.dtype == dtype) {
             return Ok(place);
         }
-        let prepared = Prepared::new(self.workspace.arena(self.sizes)?, dtype, self.sizes)?;
+        let prepared = Prepared::new(self.workspace.arena(self.sizes)?, dtype, self.sizes, self.variant)?;
         let args = abi::PrepareQueries {
             queries: self.queries.address(),
             prepared: prepared.rows.address(),
@@ -184,7 +187,7 @@ impl<'a> Group<'a> {
             // SAFETY: the stripe's run is within the slab, whose rows and norms (and codes) `rows` holds;
             // the queries were prepared for the type of the rows; candidates are `[queries, capacity]`.
             // `rows` and the group own the arrays, and giving them back waits for the queue.
-            unsafe { self.kernels.scan(self.prepared[prepared].dtype, args)? };
+            unsafe { self.kernels.scan(self.variant, self.prepared[prepared].dtype, args)? };
         }
         Ok(())
     }
@@ -198,7 +201,7 @@ impl<'a> Group<'a> {
             counts: self.counts.address(),
             pairs: self.prepared[prepared].pairs.address(),
             query_count: self.sizes.queries as u32,
-            pair_count: query_pairs(self.sizes.queries) as u32,
+            pair_count: self.variant.pairs(self.sizes.queries) as u32,
             capacity: self.sizes.capacity as u32,
             reserved: 0,
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{Device, DeviceError, Launch, Queue};
+use toller_gpu::{Device, DeviceError, Launch, Matrix, Queue};
 
 use super::abi;
 use crate::collection::Vectors;
@@ -43,19 +43,49 @@ impl DType {
 }
 
 /// A variant of the scan: its kernels and their sizes.
-struct Variant {
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// Rows of a tile.
+    rows: u32,
     /// Queries of a tile.
     width: u32,
     /// Stages of its pipeline.
+    #[cfg(test)]
     stages: u32,
+    threads: u32,
+    /// Dynamic shared memory of a block.
+    shared_bytes: u32,
     /// Blocks of a multiprocessor.
     blocks: u32,
+    /// Whether bulk copies fill the stages.
+    is_bulk: bool,
     names: [&'static str; 4],
 }
 
 impl Variant {
-    fn shared_bytes(&self) -> u32 {
-        abi::scan_shared(self.width, self.stages)
+    /// A variant whose threads copy.
+    const fn copying(width: u32, stages: u32, blocks: u32, names: [&'static str; 4]) -> Self {
+        Self {
+            rows: abi::SCAN_ROWS,
+            width,
+            #[cfg(test)]
+            stages,
+            threads: abi::SCAN_THREADS,
+            shared_bytes: abi::scan_shared(width, stages),
+            blocks,
+            is_bulk: false,
+            names,
+        }
+    }
+
+    /// Rows of a tile.
+    pub(crate) fn tile_rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// The pairs of `queries` queries, up to the end of a tile.
+    pub(crate) fn pairs(&self, queries: usize) -> usize {
+        queries.next_multiple_of(self.width as usize) / 2
     }
 }
 
@@ -73,25 +103,33 @@ macro_rules! by_dtype {
 
 /// For up to 8 queries, up to 64 queries, and more.
 const VARIANTS: [Variant; 3] = [
-    Variant { width: 8, stages: 4, blocks: 2, names: by_dtype!("toller_ip_topk_scan_", "_8") },
-    Variant { width: 64, stages: 3, blocks: 2, names: by_dtype!("toller_ip_topk_scan_", "_64") },
-    Variant { width: 256, stages: 3, blocks: 1, names: by_dtype!("toller_ip_topk_scan_", "_256") },
+    Variant::copying(8, 4, 2, by_dtype!("toller_ip_topk_scan_", "_8")),
+    Variant::copying(64, 3, 2, by_dtype!("toller_ip_topk_scan_", "_64")),
+    Variant::copying(256, 3, 1, by_dtype!("toller_ip_topk_scan_", "_256")),
 ];
 
 /// Replaces the widest variant on devices that have wgmma.
-const WGMMA: Variant =
-    Variant { width: 256, stages: 4, blocks: 1, names: by_dtype!("toller_ip_topk_scan_", "_wgmma") };
+const WGMMA: Variant = Variant::copying(256, 4, 1, by_dtype!("toller_ip_topk_scan_", "_wgmma"));
+
+/// Replaces it in turn on devices that prefer bulk copies. It becomes the default when a GPU has shown that
+/// it is faster.
+const TMA: Variant = Variant {
+    rows: abi::SCAN_TMA_ROWS,
+    width: abi::SCAN_TMA_QUERIES,
+    #[cfg(test)]
+    stages: abi::SCAN_TMA_STAGES,
+    threads: abi::SCAN_TMA_THREADS,
+    shared_bytes: abi::SCAN_SHARED_TMA,
+    blocks: 1,
+    is_bulk: true,
+    names: by_dtype!("toller_ip_topk_scan_", "_tma"),
+};
 
 /// The only compute capability with wgmma.
 const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 
-/// The pairs of `queries` queries, up to the end of a tile of the variant that scans them.
-pub(crate) fn query_pairs(queries: usize) -> usize {
-    // Where that variant does not fit the device, a narrower one is used, whose tiles end there too.
-    let [narrow @ .., widest] = &VARIANTS;
-    let width = narrow.iter().find(|variant| variant.width as usize >= queries).unwrap_or(widest).width;
-    queries.next_multiple_of(width as usize) / 2
-}
+/// The most pairs for each query of a group: those of one query fill a tile of 8.
+pub(crate) const MOST_PAIRS_OF_QUERY: usize = 4;
 
 /// The narrowest variant that takes all `queries` at once, if the device has its shared memory.
 fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
@@ -99,9 +137,13 @@ fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
     let [narrow @ .., widest] = &VARIANTS;
     // A newer device that acts as an older one still does not have wgmma.
     let has_wgmma = facts.capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY;
-    let fits = |variant: &&Variant| variant.shared_bytes() <= facts.shared_bytes;
+    let fits = |variant: &&Variant| variant.shared_bytes <= facts.shared_bytes;
     let wide = narrow.iter().find(|variant| variant.width as usize >= queries);
-    let wide = wide.unwrap_or(if has_wgmma { &WGMMA } else { widest });
+    let wide = wide.unwrap_or(match has_wgmma {
+        true if device.prefers_bulk_copies() => &TMA,
+        true => &WGMMA,
+        false => widest,
+    });
     if fits(&wide) {
         return wide;
     }
@@ -185,18 +227,46 @@ impl Kernels {
         unsafe { self.launch("toller_ip_topk_cutoffs", grid, abi::ROW_THREADS, 0, &args) }
     }
 
-    /// Nominates rows.
-    pub(crate) unsafe fn scan(&self, dtype: DType, args: abi::Scan) -> Result<(), DeviceError> {
+    /// The variant of the scan for a group of queries.
+    pub(crate) fn variant(&self, queries: usize) -> &'static Variant {
+        variant(queries, &*self.device)
+    }
+
+    /// Nominates rows. The tiles of `args` are those of the variant.
+    pub(crate) unsafe fn scan(
+        &self,
+        variant: &Variant,
+        dtype: DType,
+        args: abi::Scan,
+    ) -> Result<(), DeviceError> {
         if args.tile_count == 0 {
             return Ok(());
         }
-        let variant = variant(args.query_count as usize, &*self.device);
         let tiles = u64::from(args.tile_count) * u64::from(args.query_count.div_ceil(variant.width));
         let blocks = (self.device.facts().multiprocessors * variant.blocks).max(1);
         let blocks = u64::from(blocks).min(tiles) as u32;
-        let name = variant.names[dtype as usize];
+        let (name, grid) = (variant.names[dtype as usize], [blocks, 1, 1]);
+        if variant.is_bulk {
+            let args = self.with_maps(variant, args)?;
+            // SAFETY: the caller vouches for the arrays, which the maps describe.
+            return unsafe { self.launch(name, grid, variant.threads, variant.shared_bytes, &args) };
+        }
         // SAFETY: the caller vouches for the arrays.
-        unsafe { self.launch(name, [blocks, 1, 1], abi::SCAN_THREADS, variant.shared_bytes(), &args) }
+        unsafe { self.launch(name, grid, variant.threads, variant.shared_bytes, &args) }
+    }
+
+    /// Describes rows and queries to bulk copies. The driver only encodes numbers, so this is done for each
+    /// launch.
+    fn with_maps(&self, variant: &Variant, scan: abi::Scan) -> Result<abi::ScanTma, DeviceError> {
+        let map = |start, rows, box_rows| {
+            self.device.tensor_map(&Matrix { start, rows, row_bytes: scan.stride, box_rows })
+        };
+        Ok(abi::ScanTma {
+            rows: map(scan.rows, scan.row_count, variant.rows)?,
+            queries: map(scan.queries, scan.query_count, variant.width)?,
+            scan,
+            reserved: [0; 15],
+        })
     }
 
     /// Raises the thresholds, and drops candidates that cannot reach them.

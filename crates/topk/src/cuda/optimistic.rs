@@ -28,7 +28,7 @@ impl Group<'_> {
     /// Searches a slab whose rows, with their norms, are on the device.
     pub(crate) fn search_with_guesses(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
         let prepared = self.prepare(slab, rows)?;
-        let chunks = chunks(&slab.runs);
+        let chunks = chunks(&slab.runs, self.variant.tile_rows());
         for (chunk, depth) in chunks.iter().zip(depths(&chunks, self.sizes.k)) {
             self.scan(prepared, slab, rows, chunk)?;
             self.select(prepared, Also { depth, ..Also::default() })?;
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn guesses_are_deep_enough_and_nominate_little() {
-        let chunks = chunks(&[Run { row: 0, rows: 8_841_823, ordinal: 0 }]);
+        let chunks = chunks(&[Run { row: 0, rows: 8_841_823, ordinal: 0 }], 128);
         for (k, expected) in [(10, [7, 7, 7, 0]), (1000, [9, 17, 89, 0])] {
             assert_eq!(depths(&chunks, k), expected, "k {k}");
         }

@@ -28,7 +28,7 @@ impl Group<'_> {
         let prepared = self.prepare(slab, rows)?;
         let capacity = self.sizes.capacity;
         let mut held = self.most_held()?;
-        let mut schedule = Schedule::new(&slab.runs);
+        let mut schedule = Schedule::new(&slab.runs, self.variant.tile_rows());
         let mut limit = self.sizes.fitting_rows(self.seen, held);
         while let Some(chunk) = schedule.take(limit) {
             self.scan(prepared, slab, rows, &chunk)?;

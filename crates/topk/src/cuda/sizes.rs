@@ -1,7 +1,7 @@
 //! How many queries are searched together, and how many candidates each may have.
 
 use super::abi::{BEST_IN_SHARED, Candidate, KernelHit, QUERY_FACTS_BYTES, QueryPair};
-use super::kernels::{DType, query_pairs};
+use super::kernels::{DType, MOST_PAIRS_OF_QUERY};
 
 /// The sizes of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +50,8 @@ impl Sizes {
     /// Bytes of a group without its lists of excluded documents.
     pub(crate) fn bytes(&self) -> u64 {
         let Self { queries, dim, k, capacity } = *self;
-        // Prepared queries of up to four types. Their pairs end with a tile: those of one query take as much
-        // as those of eight, and no number of queries takes more for each.
-        let pairs = query_pairs(1) * size_of::<QueryPair>();
+        // Prepared queries of up to four types.
+        let pairs = MOST_PAIRS_OF_QUERY * size_of::<QueryPair>();
         let of_types = 4 * (DType::F32.stride(dim) + QUERY_FACTS_BYTES + pairs);
         let vectors = dim * size_of::<f32>() + of_types;
         let hits = k * size_of::<KernelHit>()
@@ -79,7 +78,7 @@ impl Sizes {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sizes, query_pairs};
+    use super::Sizes;
 
     #[test]
     fn groups_keep_within_their_memory_and_can_always_go_on() {
@@ -99,14 +98,6 @@ mod tests {
                 assert!(sizes.queries == queries || sizes.queries * 2 > (bytes / sizes.bytes()) as usize);
                 assert!(sizes.growth() >= 2);
             }
-        }
-    }
-
-    #[test]
-    fn pairs_take_no_more_than_is_planned() {
-        for queries in [1, 2, 8, 9, 10, 63, 64, 65, 257, 6980, 8192] {
-            let pairs = query_pairs(queries);
-            assert!(2 * pairs >= queries && pairs <= query_pairs(1) * queries, "{queries}: {pairs}");
         }
     }
 

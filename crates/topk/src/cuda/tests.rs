@@ -13,6 +13,7 @@ use half::f16;
 use toller_gpu::{DeviceError, Devices, KernelTimes, Watcher};
 use toller_ir::{DocOrd, Explain};
 
+use super::kernels::{Kernels, MOST_PAIRS_OF_QUERY};
 use super::{DeviceSearch, abi, kernels};
 use crate::tests::Random;
 use crate::{Collection, Filter, IpTopkError, IpTopkOptions, Scan, Segment, Vectors, ip_topk, reference};
@@ -64,6 +65,11 @@ fn constants_and_names_are_those_of_the_header() {
         ("TOLLER_BEST_IN_SHARED", abi::BEST_IN_SHARED),
         ("TOLLER_SCAN_STAGES_8", kernels::stages(8)),
         ("TOLLER_SCAN_STAGES_64", kernels::stages(64)),
+        ("TOLLER_SCAN_TMA_ROWS", abi::SCAN_TMA_ROWS),
+        ("TOLLER_SCAN_TMA_QUERIES", abi::SCAN_TMA_QUERIES),
+        ("TOLLER_SCAN_TMA_STAGES", abi::SCAN_TMA_STAGES),
+        ("TOLLER_SCAN_TMA_THREADS", abi::SCAN_TMA_THREADS),
+        ("TOLLER_SCAN_TMA_HITS", abi::SCAN_TMA_HITS),
         ("TOLLER_SCAN_STAGES_256", kernels::stages(256)),
     ] {
         assert_eq!(defined(name), value, "{name}");
@@ -72,6 +78,7 @@ fn constants_and_names_are_those_of_the_header() {
         ("toller_candidate", size_of::<abi::Candidate>(), 12),
         ("toller_hit", size_of::<abi::KernelHit>(), 8),
         ("toller_query_facts", abi::QUERY_FACTS_BYTES, 16),
+        ("toller_scan_tma_args", size_of::<abi::ScanTma>(), 512),
     ];
     for (name, ours, header) in sizes {
         assert!(HEADER.contains(name) && ours == header, "{name}");
@@ -82,6 +89,26 @@ fn constants_and_names_are_those_of_the_header() {
         .filter_map(|line| line.trim().strip_prefix("X(")?.split(',').next())
         .collect();
     assert_eq!(listed, kernels::names().into_iter().collect());
+}
+
+/// With the capabilities of an A100 and of an H100, and with bulk copies.
+#[test]
+fn pairs_take_no_more_than_is_planned() {
+    let engines: [(&[usize], fn(&Devices)); 3] = [
+        (&[8, 64, 256], |devices| devices.limit_capability((8, 0))),
+        (&[8, 64, 256], |_| ()),
+        (&[8, 64, 192], Devices::prefer_bulk_copies),
+    ];
+    for (widths, choose) in engines {
+        let devices = Devices::shim(&[1 << 20]);
+        choose(&devices);
+        let kernels = Kernels::new(devices.iter().next().unwrap().clone());
+        for queries in [1, 2, 8, 9, 10, 63, 64, 65, 257, 6980, 8192] {
+            let pairs = kernels.variant(queries).pairs(queries);
+            assert!(2 * pairs >= queries && pairs <= MOST_PAIRS_OF_QUERY * queries, "{queries}: {pairs}");
+            assert!(widths.iter().any(|width| 2 * pairs == queries.next_multiple_of(*width)), "{queries}");
+        }
+    }
 }
 
 #[test]

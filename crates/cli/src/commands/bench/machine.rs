@@ -13,8 +13,44 @@ use super::options::BenchOptions;
 use super::output::giga;
 use super::search_source::Source;
 use crate::args::device;
+use crate::error::UsageError;
 use crate::ui::Ui;
 use crate::{engine, flags};
+
+/// Which of a device's kernels search.
+#[derive(Clone, Copy)]
+pub(super) struct KernelChoice {
+    /// As for at most this compute capability.
+    pub(super) capability: Option<(u32, u32)>,
+    /// With bulk tensor copies.
+    pub(super) bulk_copies: bool,
+}
+
+impl KernelChoice {
+    /// Whether it is another choice than the usual.
+    pub(super) fn is_made(self) -> bool {
+        self.capability.is_some() || self.bulk_copies
+    }
+
+    /// Makes the devices follow the choice.
+    fn apply(self, devices: &Devices) -> Result<(), UsageError> {
+        if let Some(capability) = self.capability {
+            devices.limit_capability(capability);
+        }
+        if !self.bulk_copies {
+            return Ok(());
+        }
+        if let Some(facts) = devices.facts().find(|facts| facts.capability != BULK_COPIES_CAPABILITY) {
+            let message = format!("{} has no kernels with bulk tensor copies", facts.name);
+            return Err(UsageError::new(message, "leave --bulk-copies out"));
+        }
+        devices.prefer_bulk_copies();
+        Ok(())
+    }
+}
+
+/// The only compute capability with them.
+const BULK_COPIES_CAPABILITY: (u32, u32) = (9, 0);
 
 /// What searches.
 pub(super) struct Machine {
@@ -27,17 +63,17 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Opens the device, which chooses kernels as for at most `capability`.
+    /// Opens the device, and chooses its kernels.
     pub(super) fn open(
         device: Device,
-        capability: Option<(u32, u32)>,
+        choice: KernelChoice,
         threads: usize,
         ui: &Ui,
     ) -> crate::Result<Self> {
         device::check(device)?;
         let devices = engine::open(ui)?.devices(device).map_err(engine::in_flags)?;
-        if let (Some(devices), Some(capability)) = (&devices, capability) {
-            devices.limit_capability(capability);
+        if let Some(devices) = &devices {
+            choice.apply(devices)?;
         }
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }

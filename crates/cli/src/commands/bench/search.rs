@@ -12,7 +12,7 @@ use toller_files::FileError;
 use toller_gpu::KernelTime;
 use toller_topk::Scan;
 
-use super::machine::Machine;
+use super::machine::{KernelChoice, Machine};
 use super::options::{BenchOptions, ascending};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use super::search_source::{Source, SourceArgs};
@@ -45,6 +45,10 @@ pub struct BenchSearchArgs {
     /// Choose kernels as for GPUs of at most this compute capability
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability)]
     capability: Option<(u32, u32)>,
+
+    /// Choose kernels with bulk tensor copies, which GPUs of compute capability 9.0 have
+    #[arg(long, conflicts_with = "capability")]
+    bulk_copies: bool,
 
     /// Measure each kernel in one more search, in which every launch is waited for
     #[arg(long)]
@@ -84,9 +88,11 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
-    let mut machine = Machine::open(args.device, args.capability, threads, ui)?;
-    if (args.kernel_times || args.capability.is_some()) && !machine.has_kernels() {
-        let message = "--kernel-times and --capability are for GPUs, and this search runs on the CPU";
+    let choice = KernelChoice { capability: args.capability, bulk_copies: args.bulk_copies };
+    let mut machine = Machine::open(args.device, choice, threads, ui)?;
+    if (args.kernel_times || choice.is_made()) && !machine.has_kernels() {
+        let message =
+            "--kernel-times, --capability and --bulk-copies are for GPUs, and this search runs on the CPU";
         return Err(UsageError::new(message, "add --device cuda").into());
     }
     let mut log = args.log.as_ref().map(Log::open).transpose()?;

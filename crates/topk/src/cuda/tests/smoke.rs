@@ -15,6 +15,7 @@ enum Engine {
     Tile64,
     Tile256,
     Wgmma,
+    Tma,
 }
 
 impl Engine {
@@ -25,6 +26,7 @@ impl Engine {
             Self::Tile64 => ("64", 20, (8, 0)),
             Self::Tile256 => ("256", 70, (8, 0)),
             Self::Wgmma => ("wgmma", 70, (9, 0)),
+            Self::Tma => ("tma", 70, (9, 0)),
         }
     }
 }
@@ -33,11 +35,14 @@ impl Engine {
 fn search(dtype: &str, scan: Scan, vectors: Vectors<'_>, engine: Engine) {
     let (suffix, count, capability) = engine.facts();
     let devices = opened().unwrap_or_else(|| Devices::shim(&[64 << 20]));
-    if suffix == "wgmma" && devices.facts().any(|facts| facts.capability != capability) {
+    if capability == (9, 0) && devices.facts().any(|facts| facts.capability != capability) {
         println!("skipped: only devices of compute capability 9.0 have wgmma");
         return;
     }
     devices.limit_capability(capability);
+    if suffix == "tma" {
+        devices.prefer_bulk_copies();
+    }
     let segment = Segment { first: DocOrd(0), vectors, codes: None };
     let collection = Collection::new(DIM, vec![segment]).unwrap();
     let queries = numbers(count * DIM, 21);
@@ -103,6 +108,11 @@ macro_rules! tests {
             #[test]
             fn wgmma() {
                 $search(Engine::Wgmma);
+            }
+
+            #[test]
+            fn tma() {
+                $search(Engine::Tma);
             }
         })*
     };
