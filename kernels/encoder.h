@@ -16,6 +16,8 @@
 
 #include <stdint.h>
 
+#include "tensor_map.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -96,6 +98,16 @@ typedef struct {
     uint32_t residual_is_wide;
     uint32_t reserved;
 } toller_product_args;
+
+/* product_{f16,bf16}_tma, only on sm_90a: a product with bulk tensor copies.
+ * Grid: any (blocks take tiles of TOLLER_PRODUCT_TMA_ROWS x TOLLER_PRODUCT_TMA_COLUMNS in turn). Block:
+ * TOLLER_PRODUCT_TMA_THREADS. Shared memory: TOLLER_PRODUCT_SHARED_TMA. */
+typedef struct {
+    toller_tensor_map x;      /* of product.x: boxes of 128 bytes of TOLLER_PRODUCT_TMA_ROWS rows, swizzled */
+    toller_tensor_map weight; /* of product.weight: the same with TOLLER_PRODUCT_TMA_COLUMNS rows */
+    toller_product_args product;
+    uint64_t reserved[5];
+} toller_product_tma_args;
 
 /* heads_*: queries, keys and values with heads padded to `padded` numbers, queries and keys rotated by the
  * position: number i and i + head_size / 2 by cos and sin.
@@ -188,6 +200,15 @@ typedef struct {
     ((stages) * (TOLLER_PRODUCT_ROWS + (columns)) * TOLLER_PRODUCT_SLICE + 1024)
 #define TOLLER_PRODUCT_STAGES 3
 #define TOLLER_PRODUCT_STAGES_WGMMA 4
+/* The product with bulk copies: its tile, its stages, and its threads; and its dynamic shared memory: stages, a patch of
+ * 2,560 bytes for each of twelve warps, two barriers a stage, 1,024 to align. */
+#define TOLLER_PRODUCT_TMA_ROWS 192
+#define TOLLER_PRODUCT_TMA_COLUMNS 192
+#define TOLLER_PRODUCT_TMA_STAGES 4
+#define TOLLER_PRODUCT_TMA_THREADS 512
+#define TOLLER_PRODUCT_SHARED_TMA                                                                                     \
+    (TOLLER_PRODUCT_TMA_STAGES *                                                                                      \
+         ((TOLLER_PRODUCT_TMA_ROWS + TOLLER_PRODUCT_TMA_COLUMNS) * TOLLER_PRODUCT_SLICE + 16) + 12 * 2560 + 1024)
 /* Blocks a multiprocessor. */
 #define TOLLER_PRODUCT_BLOCKS_64 2
 #define TOLLER_PRODUCT_BLOCKS_128 1
@@ -223,7 +244,9 @@ typedef struct {
 /* The kernels that only sm_90a has. */
 #define TOLLER_ENCODER_SM90A_KERNELS(X)                                                                               \
     X(toller_encoder_product_f16_wgmma, toller_product_args)                                                          \
-    X(toller_encoder_product_bf16_wgmma, toller_product_args)
+    X(toller_encoder_product_bf16_wgmma, toller_product_args)                                                         \
+    X(toller_encoder_product_f16_tma, toller_product_tma_args)                                                        \
+    X(toller_encoder_product_bf16_tma, toller_product_tma_args)
 
 #ifdef __cplusplus
 }

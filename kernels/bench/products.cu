@@ -21,7 +21,7 @@ __device__ void product(const toller_tensor_map *a, const toller_tensor_map *b, 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     constexpr uint32_t ROWS = CONSUMERS * GROUP_ROWS, COLUMNS = FRAGMENTS * 8;
     constexpr uint32_t A_BYTES = ROWS * SLICE_BYTES, STAGE_BYTES = A_BYTES + COLUMNS * SLICE_BYTES;
-    const uint32_t stages = shared_address((1024 - shared_address(0) % 1024) % 1024);
+    const uint32_t stages = shared_address(aligned_shared());
     auto ring = Ring<STAGES>::at(stages + STAGES * STAGE_BYTES);
     if (threadIdx.x == 0) {
         ring.make(CONSUMERS * GROUP / 32);

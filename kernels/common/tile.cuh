@@ -13,6 +13,10 @@ __device__ inline uint32_t swizzled(uint32_t row, uint32_t chunk) {
     return row * SLICE_BYTES + ((chunk ^ (row % 8)) * 16);
 }
 
+// The first byte of the dynamic shared memory whose address is a multiple of 1,024: the swizzle of wgmma depends
+// on the bits of the address.
+__device__ inline uint32_t aligned_shared() { return (1024 - shared_address(0) % 1024) % 1024; }
+
 // Starts to copy a slice of `ROWS` rows of `matrix`, which has `count` rows, from row `first` on. Beyond the
 // matrix it writes zeros. A thread copies the same chunk of one row in `ROWS_AT_ONCE`.
 template <uint32_t ROWS>

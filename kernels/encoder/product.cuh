@@ -97,8 +97,7 @@ __device__ inline void product(const toller_product_args &args) {
     const auto rows = global_array(static_cast<const char *>(args.x), args.rows * depth);
     const uint64_t weight_stride = args.weight_stride;
     const auto weight = global_array(static_cast<const char *>(args.weight), args.weight_rows * weight_stride);
-    // The swizzle of wgmma depends on the bits of the address: stages begin at multiples of 1,024.
-    const uint32_t past = shared_address(0) % 1024, start = past == 0 ? 0 : 1024 - past;
+    const uint32_t start = aligned_shared();
     // The second part of a weight meets the same slices of rows again.
     const uint32_t of_part = (args.depth_bytes + SLICE_BYTES - 1) / SLICE_BYTES;
     const uint32_t slices = (args.weight_stride + SLICE_BYTES - 1) / SLICE_BYTES;

@@ -23,12 +23,6 @@ struct Layout {
 
     uint32_t start;
 
-    // The swizzle of wgmma depends on the bits of the address: stages begin at multiples of 1,024.
-    static __device__ Layout aligned() {
-        const uint32_t past = shared_address(0) % 1024;
-        return {past == 0 ? 0 : 1024 - past};
-    }
-
     __device__ uint32_t rows(uint32_t stage) const { return shared_address(start + stage * STAGE_BYTES); }
     __device__ uint32_t queries(uint32_t stage) const { return rows(stage) + ROWS_BYTES; }
 
@@ -45,7 +39,7 @@ template <class Format, class Engine, int STAGES>
 __device__ inline void scan(const toller_scan_args &args) {
     constexpr uint32_t QUERIES = Engine::TILE_COLUMNS;
     constexpr int AHEAD = STAGES - Engine::LAG;
-    const auto layout = Layout<QUERIES, STAGES>::aligned();
+    const Layout<QUERIES, STAGES> layout{aligned_shared()};
     const uint64_t stride = args.stride;
     const auto rows = global_array(static_cast<const char *>(args.rows), args.row_count * stride);
     const auto queries = global_array(static_cast<const char *>(args.queries), args.query_count * stride);

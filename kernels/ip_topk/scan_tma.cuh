@@ -30,12 +30,6 @@ struct TmaLayout {
 
     uint32_t start;
 
-    // The swizzle depends on the bits of the address: stages begin at multiples of 1,024.
-    static __device__ TmaLayout aligned() {
-        const uint32_t past = shared_address(0) % 1024;
-        return {past == 0 ? 0 : 1024 - past};
-    }
-
     __device__ Ring<STAGES> ring() const { return Ring<STAGES>::at(shared_address(start + RING_AT)); }
     __device__ uint32_t rows(uint32_t stage) const { return shared_address(start + stage * STAGE_BYTES); }
     __device__ uint32_t queries(uint32_t stage) const { return rows(stage) + ROWS_BYTES; }
@@ -142,7 +136,7 @@ template <class Format>
 __device__ inline void scan_tma(const toller_scan_tma_args &args) {
     // A multiprocessor has 512 for each set of four threads, one of each warpgroup.
     constexpr uint32_t COPYING_REGISTERS = 32, MULTIPLYING_REGISTERS = 160;
-    const auto layout = TmaLayout::aligned();
+    const TmaLayout layout{aligned_shared()};
     if (threadIdx.x == 0) layout.make();
     __syncthreads();
     if (threadIdx.x >= 128) {

@@ -10,6 +10,7 @@
 #include "../encoder.cu"
 #include "../encoder_attention.cu"
 #include "../encoder_product.cu"
+#include "../encoder_tma.cu"
 #include "../encoder_wgmma.cu"
 #include "../ip_topk.cu"
 #include "../ip_topk_scan.cu"

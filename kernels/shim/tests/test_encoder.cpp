@@ -2,6 +2,7 @@
 // steps are tested where they are driven, in crates/nn.)
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #define TOLLER_SHIM 1
@@ -66,6 +67,30 @@ std::vector<float> fill(const Type &type, void *matrix, uint32_t rows, uint32_t 
     return values;
 }
 
+toller_tensor_map map_of(const void *matrix, uint32_t rows, uint32_t row_bytes, uint32_t box_rows) {
+    toller_tensor_map map;
+    CHECK(toller_shim_tensor_map(&map, matrix, row_bytes, rows, row_bytes, box_rows) == 0, "%u rows of %u bytes", rows, row_bytes);
+    return map;
+}
+
+// Launches a product by a tile of 128 rows, or with bulk copies (no stages) by two blocks. Returns the error.
+std::string launch(const std::string &name, const toller_product_args &args, uint32_t tile_columns, uint32_t stages) {
+    char error[1000] = "";
+    if (stages == 0) {
+        toller_product_tma_args mapped{};
+        mapped.x = map_of(args.x, args.rows, args.depth_bytes, TOLLER_PRODUCT_TMA_ROWS);
+        mapped.weight = map_of(args.weight, args.weight_rows, args.weight_stride, TOLLER_PRODUCT_TMA_COLUMNS);
+        mapped.product = args;
+        toller_shim_launch(name.c_str(), &mapped, sizeof(mapped), 2, 1, TOLLER_PRODUCT_TMA_THREADS, TOLLER_PRODUCT_SHARED_TMA, error,
+                           sizeof(error));
+    } else {
+        const uint32_t blocks = (args.rows + 127) / 128 * ((args.weight_rows + tile_columns - 1) / tile_columns);
+        toller_shim_launch(name.c_str(), &args, sizeof(args), blocks, 1, TOLLER_PRODUCT_THREADS,
+                           TOLLER_PRODUCT_SHARED(tile_columns, stages), error, sizeof(error));
+    }
+    return error;
+}
+
 // x W^T + bias + residual, with `parts` parts of the weight, into rows of the type or of f32.
 void check_product(const Type &type, const char *tile, uint32_t tile_columns, uint32_t stages, uint32_t rows, uint32_t columns,
                    uint32_t depth, uint32_t parts, bool is_wide) {
@@ -98,11 +123,8 @@ void check_product(const Type &type, const char *tile, uint32_t tile_columns, ui
     args.weight_stride = weight_stride, args.stride = stride, args.residual_stride = residual_stride;
     args.activation = TOLLER_ACTIVATION_IDENTITY, args.is_wide = is_wide;
     const std::string name = std::string("toller_encoder_product_") + type.name + "_" + tile;
-    const uint32_t blocks = (rows + 127) / 128 * ((weight_rows + tile_columns - 1) / tile_columns);
-    char error[1000] = "";
-    const int wrong = toller_shim_launch(name.c_str(), &args, sizeof(args), blocks, 1, TOLLER_PRODUCT_THREADS,
-                                         TOLLER_PRODUCT_SHARED(tile_columns, stages), error, sizeof(error));
-    CHECK(wrong == 0, "%s", error);
+    const std::string wrong = launch(name, args, tile_columns, stages);
+    CHECK(wrong.empty(), "%s", wrong.c_str());
     for (uint32_t row = 0; row < rows; ++row) {
         const void *at = out.as<char>() + row * stride;
         for (uint32_t column = 0; column < padded(columns); ++column) {
@@ -135,6 +157,9 @@ int main() {
         check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 90, 1, false);
         check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 9, 24, 70, 2, true);
         check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 9, 256, 100, 2, true);
+        // Five tiles a block: slices are copied ahead into the next.
+        check_product(type, "tma", 192, 0, 770, 300, 90, 1, false);
+        check_product(type, "tma", 192, 0, 9, 200, 100, 2, true);
     }
     std::puts("products are those of the definition");
 }
