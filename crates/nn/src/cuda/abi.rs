@@ -2,7 +2,7 @@
 //! names; the shim compares sizes at each launch.
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use toller_gpu::Address;
+use toller_gpu::{Address, TensorMap};
 
 /// Tables whose rows are summed, at most.
 pub(crate) const TABLES: usize = 4;
@@ -67,6 +67,16 @@ pub(crate) struct Product {
     pub(crate) is_wide: u32,
     pub(crate) residual_is_wide: u32,
     pub(crate) reserved: u32,
+}
+
+/// The argument of `product_*_tma`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C, align(128))]
+pub(crate) struct ProductTma {
+    pub(crate) x: TensorMap,
+    pub(crate) weight: TensorMap,
+    pub(crate) product: Product,
+    pub(crate) reserved: [u64; 5],
 }
 
 /// The argument of `heads_*`.
@@ -164,6 +174,16 @@ pub(crate) const PRODUCT_SLICE: u32 = 128;
 pub(crate) const PRODUCT_STAGES: u32 = 3;
 /// The same with wgmma.
 pub(crate) const PRODUCT_STAGES_WGMMA: u32 = 4;
+
+// The tile of a product with bulk copies, its stages and threads.
+pub(crate) const PRODUCT_TMA_ROWS: u32 = 192;
+pub(crate) const PRODUCT_TMA_COLUMNS: u32 = 192;
+pub(crate) const PRODUCT_TMA_STAGES: u32 = 4;
+pub(crate) const PRODUCT_TMA_THREADS: u32 = 512;
+
+/// Its dynamic shared memory.
+pub(crate) const PRODUCT_SHARED_TMA: u32 =
+    PRODUCT_TMA_STAGES * ((PRODUCT_TMA_ROWS + PRODUCT_TMA_COLUMNS) * PRODUCT_SLICE + 16) + 12 * 2560 + 1024;
 
 /// Queries of a tile of attention.
 pub(crate) const ATTENTION_QUERIES: u32 = 64;

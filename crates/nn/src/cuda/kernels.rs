@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Launch};
+use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Launch, Matrix};
 
 use super::abi;
 use super::number::{Number, UNIT};
@@ -31,20 +31,46 @@ const HEAD_SIZES: [usize; 3] = [32, 64, 128];
 const ATTENTION: [[&str; 3]; 3] =
     [by_number!("attention", "_32"), by_number!("attention", "_64"), by_number!("attention", "_128")];
 
-/// The tile of a product: its columns, its stages, and the kernels' names.
+/// The tile of a product, and its kernels.
 struct Tile {
+    rows: u32,
     columns: usize,
-    stages: u32,
+    threads: u32,
+    shared_bytes: u32,
+    /// Whether its kernels copy in bulk. Their blocks take tiles in turn.
+    is_bulk: bool,
     names: [&'static str; 3],
 }
 
-const NARROW: Tile = Tile { columns: 64, stages: abi::PRODUCT_STAGES, names: by_number!("product", "_64") };
-const MIDDLE: Tile = Tile { columns: 128, stages: abi::PRODUCT_STAGES, names: by_number!("product", "_128") };
+impl Tile {
+    /// A tile that the threads copy which multiply it.
+    const fn copying(columns: u32, stages: u32, names: [&'static str; 3]) -> Self {
+        Self {
+            rows: abi::PRODUCT_ROWS,
+            columns: columns as usize,
+            threads: abi::PRODUCT_THREADS,
+            shared_bytes: abi::product_shared(columns, stages),
+            is_bulk: false,
+            names,
+        }
+    }
+}
+
+const NARROW: Tile = Tile::copying(64, abi::PRODUCT_STAGES, by_number!("product", "_64"));
+const MIDDLE: Tile = Tile::copying(128, abi::PRODUCT_STAGES, by_number!("product", "_128"));
 /// In f16 and bf16.
-const WIDE: Tile = Tile { columns: 256, stages: abi::PRODUCT_STAGES, names: by_number!("product", "_256") };
+const WIDE: Tile = Tile::copying(256, abi::PRODUCT_STAGES, by_number!("product", "_256"));
 /// In f16 and bf16, where there is wgmma.
-const WGMMA: Tile =
-    Tile { columns: 256, stages: abi::PRODUCT_STAGES_WGMMA, names: by_number!("product", "_wgmma") };
+const WGMMA: Tile = Tile::copying(256, abi::PRODUCT_STAGES_WGMMA, by_number!("product", "_wgmma"));
+/// Replaces it on devices that prefer bulk copies.
+const TMA: Tile = Tile {
+    rows: abi::PRODUCT_TMA_ROWS,
+    columns: abi::PRODUCT_TMA_COLUMNS as usize,
+    threads: abi::PRODUCT_TMA_THREADS,
+    shared_bytes: abi::PRODUCT_SHARED_TMA,
+    is_bulk: true,
+    names: by_number!("product", "_tma"),
+};
 
 /// The only compute capability with wgmma.
 const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
@@ -52,22 +78,32 @@ const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 /// The tile for a weight of this many rows. It depends on the layer and the device alone, never on the batch:
 /// wgmma may sum in another order than mma.sync.
 fn tile(number: Number, weight_rows: usize, device: &dyn Device) -> &'static Tile {
-    let unused = weight_rows.next_multiple_of(WIDE.columns) - weight_rows;
-    let has_wgmma = device.facts().capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY;
-    let fits = |tile: &Tile| tile.shared_bytes() <= device.facts().shared_bytes;
+    let unused = |tile: &Tile| weight_rows.next_multiple_of(tile.columns) - weight_rows;
+    // Up to this share of the tiles' columns is unused.
+    let suits = |tile: &Tile, part: usize| {
+        tile.shared_bytes <= device.facts().shared_bytes && unused(tile) * part <= weight_rows
+    };
     match number {
         _ if weight_rows <= NARROW.columns => &NARROW,
         Number::F32 => &MIDDLE,
-        Number::F16 | Number::Bf16 if has_wgmma && fits(&WGMMA) && unused * 4 <= weight_rows => &WGMMA,
-        Number::F16 | Number::Bf16 if fits(&WIDE) && unused * 8 <= weight_rows => &WIDE,
+        Number::F16 | Number::Bf16 if copies_in_bulk(device) && suits(&TMA, 4) => &TMA,
+        Number::F16 | Number::Bf16 if has_wgmma(device) && suits(&WGMMA, 4) => &WGMMA,
+        Number::F16 | Number::Bf16 if suits(&WIDE, 8) => &WIDE,
         Number::F16 | Number::Bf16 => &MIDDLE,
     }
 }
 
-impl Tile {
-    fn shared_bytes(&self) -> u32 {
-        abi::product_shared(self.columns as u32, self.stages)
-    }
+fn has_wgmma(device: &dyn Device) -> bool {
+    device.facts().capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY
+}
+
+fn copies_in_bulk(device: &dyn Device) -> bool {
+    has_wgmma(device) && device.prefers_bulk_copies()
+}
+
+/// Rows of the tiles of most products.
+pub(super) fn tile_rows(device: &dyn Device) -> u32 {
+    if copies_in_bulk(device) { TMA.rows } else { MIDDLE.rows }
 }
 
 /// The least size of heads with a kernel that holds heads of `size`.
@@ -136,10 +172,29 @@ impl Kernels {
     /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn product(&self, number: Number, args: abi::Product) -> Result<(), DeviceError> {
         let tile = tile(number, args.weight_rows as usize, &*self.device);
-        let blocks = args.rows.div_ceil(abi::PRODUCT_ROWS) * args.weight_rows.div_ceil(tile.columns as u32);
+        let tiles = args.rows.div_ceil(tile.rows) * args.weight_rows.div_ceil(tile.columns as u32);
         let name = tile.names[number as usize];
+        if tile.is_bulk {
+            let blocks = tiles.min(self.device.facts().multiprocessors).max(1);
+            let args = self.with_maps(tile, args)?;
+            // SAFETY: the caller vouches for the arrays, which the maps describe.
+            return unsafe { self.launch(name, [blocks, 1, 1], tile.threads, tile.shared_bytes, &args) };
+        }
         // SAFETY: the caller vouches for the arrays.
-        unsafe { self.launch(name, [blocks, 1, 1], abi::PRODUCT_THREADS, tile.shared_bytes(), &args) }
+        unsafe { self.launch(name, [tiles, 1, 1], tile.threads, tile.shared_bytes, &args) }
+    }
+
+    /// Describes states and weight to bulk copies.
+    fn with_maps(&self, tile: &Tile, product: abi::Product) -> Result<abi::ProductTma, DeviceError> {
+        let map = |start, rows, row_bytes, box_rows| {
+            self.device.tensor_map(&Matrix { start, rows, row_bytes, box_rows })
+        };
+        Ok(abi::ProductTma {
+            x: map(product.x, product.rows, product.depth_bytes, tile.rows)?,
+            weight: map(product.weight, product.weight_rows, product.weight_stride, tile.columns as u32)?,
+            product,
+            reserved: [0; 5],
+        })
     }
 
     /// Pads and rotates heads.
@@ -245,4 +300,25 @@ pub(super) fn names() -> Vec<&'static str> {
     let steps = [EMBED, NORM, HEADS, POOL].concat();
     let others = [WIDE.names[1], WIDE.names[2], NORM_WIDE, ROWS];
     [narrow, steps, ATTENTION.concat(), others.to_vec()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use toller_gpu::Devices;
+
+    use super::{Number, tile};
+
+    #[test]
+    fn bulk_copies_are_for_wide_layers_and_only_where_they_are_preferred() {
+        let devices = Devices::shim(&[1 << 20]);
+        let is_bulk = |number, rows| tile(number, rows, &**devices.iter().next().expect("a device")).is_bulk;
+        assert!(!is_bulk(Number::F16, 768));
+        devices.prefer_bulk_copies();
+        for of_bert in [384, 768, 1152, 1536, 2304, 3072] {
+            assert!(is_bulk(Number::F16, of_bert) && is_bulk(Number::Bf16, of_bert), "{of_bert}");
+        }
+        assert!(!is_bulk(Number::F32, 768) && !is_bulk(Number::F16, 64) && !is_bulk(Number::F16, 200));
+        devices.limit_capability((8, 0));
+        assert!(!is_bulk(Number::F16, 768));
+    }
 }

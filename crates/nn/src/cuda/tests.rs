@@ -21,25 +21,34 @@ const HEADER: &str = include_str!("../../../../kernels/encoder.h");
 const PRECISIONS: [(Precision, f64); 3] =
     [(Precision::F32, 1e-5), (Precision::F16, 0.02), (Precision::Bf16, 0.15)];
 
-/// The machine's GPU, as one of at most this capability; where there is none, a stand-in.
-pub(crate) fn gpu(capability: (u32, u32), precision: Precision) -> Cuda {
-    let devices = of_machine(capability).unwrap_or_else(|| Devices::shim(&[256 << 20]));
-    devices.limit_capability(capability);
+/// Which kernels a GPU chooses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kernels {
+    OfH100,
+    OfA100,
+    WithBulkCopies,
+}
+
+/// The machine's GPU with these kernels; where there is none, a stand-in.
+pub(crate) fn gpu(kernels: Kernels, precision: Precision) -> Cuda {
+    let devices = of_machine(kernels).unwrap_or_else(|| Devices::shim(&[256 << 20]));
+    match kernels {
+        Kernels::OfH100 => devices.limit_capability((9, 0)),
+        Kernels::OfA100 => devices.limit_capability((8, 0)),
+        Kernels::WithBulkCopies => devices.prefer_bulk_copies(),
+    }
     Cuda::new(devices.iter().next().unwrap().clone(), precision).unwrap()
 }
 
-/// The machine's GPU if it has one: opened once for each capability, since opening takes longer than a test.
+/// The machine's GPU if it has one: opened once for each choice, since opening takes longer than a test.
 /// With the environment variable TOLLER_WATCH_LAUNCHES, every launch on it is printed.
-fn of_machine(capability: (u32, u32)) -> Option<Devices> {
-    static OPENED: LazyLock<[Option<Devices>; 2]> = LazyLock::new(|| {
+fn of_machine(kernels: Kernels) -> Option<Devices> {
+    static OPENED: LazyLock<[Option<Devices>; 3]> = LazyLock::new(|| {
         let prints = std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some();
-        [(), ()].map(|()| Devices::of_machine(prints))
+        [(), (), ()].map(|()| Devices::of_machine(prints))
     });
-    OPENED[usize::from(capability == A100)].clone()
+    OPENED[kernels as usize].clone()
 }
-
-const H100: (u32, u32) = (9, 0);
-const A100: (u32, u32) = (8, 0);
 
 #[test]
 fn constants_and_names_are_those_of_the_header() {
@@ -59,6 +68,10 @@ fn constants_and_names_are_those_of_the_header() {
         ("TOLLER_PRODUCT_STAGES_WGMMA", abi::PRODUCT_STAGES_WGMMA),
         ("TOLLER_ATTENTION_QUERIES", abi::ATTENTION_QUERIES),
         ("TOLLER_ATTENTION_KEYS", abi::ATTENTION_KEYS),
+        ("TOLLER_PRODUCT_TMA_ROWS", abi::PRODUCT_TMA_ROWS),
+        ("TOLLER_PRODUCT_TMA_COLUMNS", abi::PRODUCT_TMA_COLUMNS),
+        ("TOLLER_PRODUCT_TMA_STAGES", abi::PRODUCT_TMA_STAGES),
+        ("TOLLER_PRODUCT_TMA_THREADS", abi::PRODUCT_TMA_THREADS),
     ] {
         assert_eq!(defined(name), value, "{name}");
     }
@@ -100,7 +113,7 @@ fn products_at_the_edges_of_tiles() {
         (129, 130, 150),
         (2, 200, 70),
         (128, 256, 128),
-        (140, 300, 40),
+        (200, 380, 40),
     ]
     .into_iter()
     .enumerate()
@@ -108,15 +121,15 @@ fn products_at_the_edges_of_tiles() {
         let activation = ACTIVATIONS[number];
         let layer = Layer::new(1, outputs, inputs, number % 2 == 0);
         let other = Layer::new(2, outputs, inputs, number % 2 == 0);
-        for capability in [H100, A100] {
+        for kernels in [Kernels::OfH100, Kernels::OfA100, Kernels::WithBulkCopies] {
             for (precision, tolerance) in PRECISIONS {
-                if capability == A100 && (precision == Precision::F32 || outputs < 200) {
+                if kernels != Kernels::OfH100 && (precision == Precision::F32 || outputs < 200) {
                     // The kernels of an H100.
                     continue;
                 }
-                let what = format!("{rows} x {outputs} x {inputs}, {precision}, {activation:?}");
+                let what = format!("{rows} x {outputs} x {inputs}, {precision}, {activation:?}, {kernels:?}");
                 let expected = layers(&Reference, rows, &layer, &other, activation);
-                let backend = gpu(capability, precision);
+                let backend = gpu(kernels, precision);
                 let found = layers(&backend, rows, &layer, &other, activation);
                 for (found, expected) in found.iter().zip(&expected) {
                     let error = relative_error(found, expected);
@@ -192,7 +205,7 @@ fn long() -> Model {
 #[test]
 fn lengths_from_1_to_512_in_every_precision() {
     for (precision, tolerance) in PRECISIONS {
-        check(&gpu(H100, precision), &long(), tolerance);
+        check(&gpu(Kernels::OfH100, precision), &long(), tolerance);
     }
 }
 
@@ -208,7 +221,7 @@ fn windows_biases_rotations_and_sizes_of_heads() {
         let lengths = vec![130, 1, 200];
         let model = Model { lengths, head_size, rotates, reach, window, width: 9, ..long() };
         for (precision, tolerance) in PRECISIONS {
-            check(&gpu(H100, precision), &model, tolerance);
+            check(&gpu(Kernels::OfH100, precision), &model, tolerance);
         }
     }
 }
@@ -217,7 +230,7 @@ fn windows_biases_rotations_and_sizes_of_heads() {
 #[test]
 fn extreme_scores() {
     let model = Model { sharpness: 30.0, lengths: vec![150, 2], ..long() };
-    check(&gpu(H100, Precision::F32), &model, 2e-3);
+    check(&gpu(Kernels::OfH100, Precision::F32), &model, 2e-3);
 }
 
 #[test]

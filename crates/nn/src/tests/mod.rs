@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 
-use crate::cuda::tests::gpu;
+use crate::cuda::tests::{Kernels, gpu};
 
 use crate::{
     Activation, AttentionParameters, Backend, Cpu, LinearParameters, Matrix, NormParameters, NormPlacement,
@@ -316,7 +316,7 @@ proptest! {
         let (precision, tolerance) =
             [(Precision::F32, 1e-4), (Precision::F16, 0.02), (Precision::Bf16, 0.15)][model.seed as usize % 3];
         let sharpness = if precision == Precision::F32 { model.sharpness } else { model.sharpness.min(1.0) };
-        check(&gpu((9, 0), precision), &Model { sharpness, ..model }, tolerance);
+        check(&gpu(Kernels::OfH100, precision), &Model { sharpness, ..model }, tolerance);
     }
 }
 
