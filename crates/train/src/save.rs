@@ -45,13 +45,13 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
                 save_tower(&root, tower.folder(), model.towers()[index].weights(), &target)?;
                 if target.join(MODULES).exists() {
                     change_pooling(&target, &tower.pooling())?;
-                } else if own_pooling(tower.folder())?.is_none() {
+                } else if !is_dpr(tower.folder())? {
                     // One model for both roles takes the longer texts.
                     let max_length = if folders == 1 { longest } else { tower.max_length() };
                     write_modules(&target, &tower.pooling(), max_length)?;
                 }
-                // DPR's and REALM's layouts have no modules, so the vectors of their models are saved without
-                // a step that scales them.
+                // DPR's layout has no modules, so the vectors of its models are saved without a step that
+                // scales them.
                 let has_modules = target.join(MODULES).exists();
                 if has_modules && *similarity == Similarity::Cosine && !tower.normalizes() {
                     append_normalize(&target)?;
@@ -106,17 +106,14 @@ fn root_of(transformer: &Path) -> PathBuf {
     }
 }
 
-/// Refuses a task whose model cannot be saved as it is trained: its pooling has no place in the layout.
+/// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling.
 pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
     let Task::Dual { queries, passages, .. } = task else { return Ok(()) };
     for (encoder, role) in [(queries, Role::Query), (passages, Role::Passage)] {
         let tower = encoder.tower(role);
         let (folder, pooling) = (tower.folder(), tower.pooling());
         let has_modules = root_of(folder).join(MODULES).is_file();
-        let fits = match own_pooling(folder)?.filter(|_| !has_modules) {
-            Some(own) => pooling == own,
-            None => pooling != POOLER,
-        };
+        let fits = if !has_modules && is_dpr(folder)? { pooling == "cls" } else { pooling != "pooler" };
         if !fits {
             return Err(TrainError::Pooling(pooling));
         }
@@ -124,16 +121,9 @@ pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
     Ok(())
 }
 
-const POOLER: &str = "pooler";
-
-/// The pooling of a model whose architecture decides it.
-fn own_pooling(folder: &Path) -> Result<Option<&'static str>, TrainError> {
-    let config: Map<String, Value> = read_json(&folder.join(CONFIG))?.unwrap_or_default();
-    Ok(match config.get("model_type").and_then(Value::as_str) {
-        Some("dpr") => Some("cls"),
-        Some("realm") => Some(POOLER),
-        _ => None,
-    })
+fn is_dpr(folder: &Path) -> Result<bool, TrainError> {
+    let config: Option<Map<String, Value>> = read_json(&folder.join(CONFIG))?;
+    Ok(config.is_some_and(|config| config.get("model_type") == Some(&json!("dpr"))))
 }
 
 /// Copies the files of a model from `root`, and writes its weights.

@@ -166,7 +166,6 @@ fn the_saved_model_encodes_as_the_trained_one() {
         (toy.model.clone(), Some("cls"), "cls"),
         (toy.model.clone(), None, "mean"),
         (plain.clone(), Some("max"), "max"),
-        (fixture("realm"), None, "pooler"),
     ]
     .into_iter()
     .enumerate()

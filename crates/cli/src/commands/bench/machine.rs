@@ -64,12 +64,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Opens the device, and chooses its kernels.
-    pub(super) fn open(
-        device: Device,
-        choice: KernelChoice,
-        threads: usize,
-        ui: &Ui,
-    ) -> crate::Result<Self> {
+    pub(super) fn open(device: Device, choice: KernelChoice, threads: usize, ui: &Ui) -> crate::Result<Self> {
         device::check(device)?;
         let devices = engine::open(ui)?.devices(device).map_err(engine::in_flags)?;
         if let Some(devices) = &devices {
