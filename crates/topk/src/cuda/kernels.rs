@@ -49,9 +49,6 @@ pub(crate) struct Variant {
     rows: u32,
     /// Queries of a tile.
     width: u32,
-    /// Stages of its pipeline.
-    #[cfg(test)]
-    stages: u32,
     threads: u32,
     /// Dynamic shared memory of a block.
     shared_bytes: u32,
@@ -68,8 +65,6 @@ impl Variant {
         Self {
             rows: abi::SCAN_ROWS,
             width,
-            #[cfg(test)]
-            stages,
             threads: abi::SCAN_THREADS,
             shared_bytes: abi::scan_shared(width, stages),
             blocks,
@@ -103,21 +98,20 @@ macro_rules! by_dtype {
 
 /// For up to 8 queries, up to 64 queries, and more.
 const VARIANTS: [Variant; 3] = [
-    Variant::copying(8, 4, 2, by_dtype!("toller_ip_topk_scan_", "_8")),
-    Variant::copying(64, 3, 2, by_dtype!("toller_ip_topk_scan_", "_64")),
-    Variant::copying(256, 3, 1, by_dtype!("toller_ip_topk_scan_", "_256")),
+    Variant::copying(8, abi::SCAN_STAGES_8, 2, by_dtype!("toller_ip_topk_scan_", "_8")),
+    Variant::copying(64, abi::SCAN_STAGES_64, 2, by_dtype!("toller_ip_topk_scan_", "_64")),
+    Variant::copying(256, abi::SCAN_STAGES_256, 1, by_dtype!("toller_ip_topk_scan_", "_256")),
 ];
 
 /// Replaces the widest variant on devices that have wgmma.
-const WGMMA: Variant = Variant::copying(256, 4, 1, by_dtype!("toller_ip_topk_scan_", "_wgmma"));
+const WGMMA: Variant =
+    Variant::copying(256, abi::SCAN_STAGES_WGMMA, 1, by_dtype!("toller_ip_topk_scan_", "_wgmma"));
 
 /// Replaces it in turn on devices that prefer bulk copies. It becomes the default when a GPU has shown that
 /// it is faster.
 const TMA: Variant = Variant {
     rows: abi::SCAN_TMA_ROWS,
     width: abi::SCAN_TMA_QUERIES,
-    #[cfg(test)]
-    stages: abi::SCAN_TMA_STAGES,
     threads: abi::SCAN_TMA_THREADS,
     shared_bytes: abi::SCAN_SHARED_TMA,
     blocks: 1,
@@ -169,12 +163,6 @@ pub(super) fn names() -> Vec<&'static str> {
     let others =
         ["toller_ip_topk_start", "toller_ip_topk_cutoffs", "toller_ip_topk_select", "toller_ip_topk_best"];
     scans.chain(ROW_NORMS).chain(PREPARE_QUERIES).chain(RESCORE).chain(others).collect()
-}
-
-/// The stages of a variant's pipeline, by its width.
-#[cfg(test)]
-pub(super) fn stages(width: u32) -> u32 {
-    VARIANTS.iter().find(|variant| variant.width == width).map_or(0, |variant| variant.stages)
 }
 
 /// The kernels of a device.

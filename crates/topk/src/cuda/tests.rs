@@ -63,14 +63,15 @@ fn constants_and_names_are_those_of_the_header() {
         ("TOLLER_SCAN_SLICE", abi::SCAN_SLICE),
         ("TOLLER_SCAN_SAMPLE", abi::SCAN_SAMPLE),
         ("TOLLER_BEST_IN_SHARED", abi::BEST_IN_SHARED),
-        ("TOLLER_SCAN_STAGES_8", kernels::stages(8)),
-        ("TOLLER_SCAN_STAGES_64", kernels::stages(64)),
+        ("TOLLER_SCAN_STAGES_8", abi::SCAN_STAGES_8),
+        ("TOLLER_SCAN_STAGES_64", abi::SCAN_STAGES_64),
         ("TOLLER_SCAN_TMA_ROWS", abi::SCAN_TMA_ROWS),
         ("TOLLER_SCAN_TMA_QUERIES", abi::SCAN_TMA_QUERIES),
         ("TOLLER_SCAN_TMA_STAGES", abi::SCAN_TMA_STAGES),
         ("TOLLER_SCAN_TMA_THREADS", abi::SCAN_TMA_THREADS),
         ("TOLLER_SCAN_TMA_HITS", abi::SCAN_TMA_HITS),
-        ("TOLLER_SCAN_STAGES_256", kernels::stages(256)),
+        ("TOLLER_SCAN_STAGES_256", abi::SCAN_STAGES_256),
+        ("TOLLER_SCAN_STAGES_WGMMA", abi::SCAN_STAGES_WGMMA),
     ] {
         assert_eq!(defined(name), value, "{name}");
     }
