@@ -187,6 +187,29 @@ fn a_sample_that_misleads_costs_no_hits() {
     }
 }
 
+/// With bulk copies, tiles have other sizes. The first tile holds all hits, so that every query is searched
+/// again, chunk by chunk. The last tile is not full, and 70 queries do not fill theirs.
+#[test]
+fn bulk_copies_find_what_others_find() {
+    let (rows, dim, k, count) = (1800, 40, 30, 70);
+    let mut vectors = numbers(rows * dim, 25);
+    vectors.chunks_exact_mut(dim).take(192).for_each(|vector| vector[0] += 100.0);
+    let mut queries = numbers(count * dim, 26);
+    queries.chunks_exact_mut(dim).for_each(|query| query[0] = 1.0);
+    let collection = one_segment(&vectors, dim);
+    for (scan, kernel) in
+        [(Scan::Auto, "toller_ip_topk_scan_f32_tma"), (Scan::Int8, "toller_ip_topk_scan_int8_tma")]
+    {
+        let devices = Devices::shim(&[64 << 20]);
+        devices.prefer_bulk_copies();
+        let times = KernelTimes::default();
+        devices.watched(&times.watcher(), || search(&devices, &collection, &queries, k, scan));
+        let launches = |name: &str| times.all().iter().find(|time| time.kernel == name).unwrap().launches;
+        assert_eq!(launches("toller_ip_topk_start"), 2, "{scan}: searched again");
+        assert!(launches(kernel) > 3, "{scan}: {}", launches(kernel));
+    }
+}
+
 /// Tile 0 alone is the first sample. Its best rows make a guess that no other row reaches, so that the
 /// other rows of the second sample are dropped. The second guess is low enough, which must not hide that
 /// the first was too high.
