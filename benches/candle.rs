@@ -1,9 +1,9 @@
-//! BERT in f32 on the CPU: the backend `Candle` against candle-transformers' BERT, which runs on the same tensors,
-//! and the backend `Cpu` next to both. One batch at a time from token ids, all-MiniLM-L6-v2; the vectors of all
-//! three are compared. The peer pads a batch to its longest text and masks the padding.
+//! BERT in f32 on the CPU: the backend `Candle` against candle-transformers' BERT, which runs on the same
+//! tensors, and the backend `Cpu` next to both. One batch at a time from token ids, all-MiniLM-L6-v2. The
+//! vectors of all three are compared. The peer pads a batch to its longest text and masks the padding.
 //!
 //! Run: `TOLLER_MINILM=DIR cargo bench --features candle-peer --bench candle`. candle takes its threads from
-//! RAYON_NUM_THREADS, `Cpu` here from the same pool.
+//! RAYON_NUM_THREADS, and `Cpu` here from the same pool.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 use std::fs;

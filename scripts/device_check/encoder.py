@@ -44,6 +44,8 @@ class Encoder:
             model = Path(name) / "model"
             for dtype in DTYPES:
                 step(f"rates in {dtype}", 40 if not slow else 300, lambda: self.rates(model, dtype))
+            for dtype in DTYPES[:2]:
+                step(f"bulk copies in {dtype}", 40 if not slow else 300, lambda: self.bulk_copies(model, dtype))
             step("peers", 90, lambda: self.peers(model))
 
     def make(self, model):
@@ -84,13 +86,18 @@ class Encoder:
             shared = ["--dtype", dtype, "--device", self.check.device, "--json", "--quiet"]
             self.report["parity"][f"{model.name} {dtype}"] = json.loads(self.toller("verify", "--model", model, *shared))
 
-    def rates(self, model, dtype):
+    def bulk_copies(self, model, dtype):
+        """The rates by the kernels with bulk copies, which are not chosen by default."""
+        self.check.needs_bulk_copies()
+        self.rates(model, dtype, " with bulk copies", "--bulk-copies")
+
+    def rates(self, model, dtype, kernels="", *choice):
         self.make(model)
         measured = json.loads(self.toller("bench", "encode", "--model", model, "--pooling", "mean", "--lengths",
                                           ",".join(map(str, self.sizes["lengths"])), "--seconds", "0.5", "--dtype", dtype,
-                                          "--device", self.check.device, "--json", "--quiet"))
+                                          "--device", self.check.device, "--json", "--quiet", *choice))
         for figure in measured["figures"]:
-            self.report["encode"].append({"peer": f"toller {dtype}", "texts": figure["texts"],
+            self.report["encode"].append({"peer": f"toller {dtype}{kernels}", "texts": figure["texts"],
                                           "from_ids": figure["from_ids_tokens_per_second"],
                                           "from_text": figure["tokens_per_second"]})
 

@@ -162,11 +162,14 @@ class Check:
                 {"peer": f"toller {figure['scan']}{suffix}", **figure, "seconds": figure["seconds"]["median"]}))
             log.unlink(missing_ok=True)
 
-    def bulk_copies(self):
-        """The search of many queries by the kernels with bulk copies, which are not chosen by default."""
+    def needs_bulk_copies(self):
         gpus = self.report["doctor"]["gpus"]
         if gpus and gpus[0]["compute_capability"] != "9.0":
             raise Skipped("only GPUs of compute capability 9.0 have them")
+
+    def bulk_copies(self):
+        """The search of many queries by the kernels with bulk copies, which are not chosen by default."""
+        self.needs_bulk_copies()
         self.ours(self.sizes["large"], self.sizes["ends"][-1:], "f16,int8", "with bulk copies", "--bulk-copies")
 
     def peers(self, vectors, queries):

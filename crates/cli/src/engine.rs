@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use toller_engine::{Engine, EngineError, Event, ResolveOptions, Role, Work};
+use toller_engine::{Builder, Engine, EngineError, Event, ResolveOptions, Role, Work};
 use toller_hub::{Origin, env};
 use toller_ir::counted;
 use toller_simd::Isa;
@@ -19,6 +19,16 @@ use crate::ui::{Progress, Ui};
 
 /// An engine that finds models by the environment's settings and reports its work to the user.
 pub fn open(ui: &Ui) -> crate::Result<Engine> {
+    Ok(builder(ui).build()?)
+}
+
+/// The same with kernels of bulk tensor copies, if they are wanted.
+pub fn open_for_kernels(bulk_copies: bool, ui: &Ui) -> crate::Result<Engine> {
+    let builder = builder(ui);
+    Ok(if bulk_copies { builder.prefer_bulk_copies() } else { builder }.build()?)
+}
+
+fn builder(ui: &Ui) -> Builder {
     let hub = ResolveOptions::from_env();
     let narrator = Narrator { ui: ui.clone(), bar: Mutex::new(None), is_waiting: AtomicBool::new(false) };
     let mut builder = Engine::builder().cache(&hub.toller_cache).hub(hub);
@@ -29,7 +39,7 @@ pub fn open(ui: &Ui) -> crate::Result<Engine> {
         let ui = ui.clone();
         builder = builder.watch_launches(Arc::new(move |launch| ui.status(launch.to_string())));
     }
-    Ok(builder.observer(move |event| narrator.hear(event)).build()?)
+    builder.observer(move |event| narrator.hear(event))
 }
 
 /// An error of an engine, with the flags that caused it.

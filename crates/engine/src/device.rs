@@ -107,6 +107,9 @@ impl Engine {
         if let (Some(devices), Some(watcher)) = (&opened, &self.launch_watcher) {
             devices.watch(watcher);
         }
+        if let (Some(devices), true) = (&opened, self.bulk_copies) {
+            devices.prefer_bulk_copies();
+        }
         Ok(opened)
     }
 

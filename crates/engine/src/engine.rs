@@ -23,6 +23,7 @@ pub struct Engine {
     pub(crate) observer: Option<Observer>,
     pub(crate) stop: Option<Arc<AtomicBool>>,
     pub(crate) launch_watcher: Option<Watcher>,
+    pub(crate) bulk_copies: bool,
 }
 
 /// Makes an [`Engine`].
@@ -35,6 +36,7 @@ pub struct Builder {
     observer: Option<Observer>,
     stop: Option<Arc<AtomicBool>>,
     launch_watcher: Option<Watcher>,
+    bulk_copies: bool,
 }
 
 impl Builder {
@@ -89,6 +91,13 @@ impl Builder {
         self
     }
 
+    /// Chooses kernels with bulk tensor copies on devices that have them: to measure them.
+    #[must_use]
+    pub fn prefer_bulk_copies(mut self) -> Self {
+        self.bulk_copies = true;
+        self
+    }
+
     /// The engine.
     ///
     /// # Errors
@@ -111,6 +120,7 @@ impl Builder {
             observer: self.observer,
             stop: self.stop,
             launch_watcher: self.launch_watcher,
+            bulk_copies: self.bulk_copies,
         })
     }
 }

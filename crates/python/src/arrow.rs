@@ -37,8 +37,8 @@ impl Stream {
         let name = kind.name();
         let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
         let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-        // SAFETY: a capsule of this name holds such a stream. The stream is moved out, and the capsule is left
-        // with a released one, as the interface asks for.
+        // SAFETY: a capsule of this name holds such a stream. The stream is moved out, and the capsule is
+        // left with a released one, as the interface asks for.
         let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }
             .map_err(|error| broken(name, &error))?;
         let columns = Columns::find(&reader.schema(), kind, columns)?;

@@ -94,7 +94,8 @@ impl Collection {
     }
 }
 
-/// Files as they are, an object with an Arrow stream, or rows of an identifier, a title, a text and a context.
+/// Files as they are, an object with an Arrow stream, or rows of an identifier, a title, a text and a
+/// context.
 fn prepared<'py>(given: &Bound<'py, PyAny>, kind: Kind, reading: &Reading) -> PyResult<Bound<'py, PyAny>> {
     let Names { id, title, text, context, .. } = kind.names(&reading.columns);
     let prepared = given.py().import("toller._tables")?.getattr("prepared")?;
@@ -289,7 +290,7 @@ impl Lines {
             return Err(CorpusError::Bad(Box::new(BadRecord::null(place, what))).into());
         }
         let Cells { id, title, text, context } = cells;
-        // An empty identifier is skipped by the reader. Without one, the first line would say that none has one.
+        // The reader skips an empty identifier. Without any, the first line would say that no line has one.
         let id = id.or_else(|| self.has_ids.then_some(Cow::Borrowed("")));
         // A context is read under its own name, and before what usually has that name.
         let own = self.context.as_deref().unwrap_or_default();
@@ -310,8 +311,8 @@ impl Lines {
     }
 }
 
-/// A value of a row; `None` for None, and for NaN and NA, with which pandas marks missing values. The error is
-/// what the value is instead.
+/// A value of a row; `None` for None, and for NaN and NA, with which pandas marks missing values. The error
+/// is what the value is instead.
 fn cell<'a>(value: &'a Bound<'_, PyAny>, may_be_number: bool) -> Result<Option<Cow<'a, str>>, String> {
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {

@@ -232,8 +232,8 @@ impl CollectionReader {
         }
     }
 
-    /// The passage at the current location. An error when it is to be left out, or when its identifier, or the
-    /// context that is to be read, is missing.
+    /// The passage at the current location. An error when it is to be left out, or when its identifier, or
+    /// the context that is to be read, is missing.
     fn checked(&mut self, passage: Passage) -> Result<Passage, CorpusError> {
         let id = || excerpt(passage.id.as_bytes());
         if self.left_out.contains(self.location) {

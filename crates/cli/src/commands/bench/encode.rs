@@ -9,18 +9,20 @@ use toller_bench::encode::{EncodePoint, measure_encode, measure_latency, scratch
 use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Pass, Timings, Words};
-use toller_encoder::{DualEncoder, Role, TextInput};
+use toller_encoder::{Compute, DualEncoder, Role, TextInput};
 use toller_nn::Precision;
 use toller_pipeline::{EncodeJob, PipelineError};
 use toller_simd::Isa;
 use toller_store::StoreWriter;
 
 use super::encode_texts::{TextArgs, Texts};
+use super::machine::check_bulk_copies;
 use super::options::BenchOptions;
 use super::output::{Table, giga, share, timings_json, write_latency};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::ModelName;
 use crate::engine;
+use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
 
@@ -29,6 +31,10 @@ pub struct BenchEncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
     #[arg(long, value_name = "M")]
     model: ModelName,
+
+    /// Choose kernels with bulk tensor copies, which GPUs of compute capability 9.0 have
+    #[arg(long)]
+    bulk_copies: bool,
 
     #[command(flatten)]
     texts: TextArgs,
@@ -53,7 +59,15 @@ const QUERIES: u64 = 256;
 pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
-    let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
+    let engine = engine::open_for_kernels(args.bulk_copies, ui)?;
+    let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
+    if args.bulk_copies {
+        let Compute::Gpus(devices) = encoder.compute() else {
+            let message = "--bulk-copies is for GPUs, and this model runs on the CPU or through candle";
+            return Err(UsageError::new(message, "add --device cuda").into());
+        };
+        check_bulk_copies(devices)?;
+    }
     let model = encoder.model();
     let tower = model.tower(Role::Passage);
     let passes = Passes { model, threads, directory: tempfile::tempdir()?, stop: &stop };

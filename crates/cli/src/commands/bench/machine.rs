@@ -32,20 +32,28 @@ impl KernelChoice {
         self.capability.is_some() || self.bulk_copies
     }
 
-    /// Makes the devices follow the choice.
-    fn apply(self, devices: &Devices) -> Result<(), UsageError> {
-        if let Some(capability) = self.capability {
+    /// Opens the devices, which follow the choice.
+    fn open(self, device: Device, ui: &Ui) -> crate::Result<Option<Devices>> {
+        let engine = engine::open_for_kernels(self.bulk_copies, ui)?;
+        let devices = engine.devices(device).map_err(engine::in_flags)?;
+        if let (Some(devices), Some(capability)) = (&devices, self.capability) {
             devices.limit_capability(capability);
         }
-        if !self.bulk_copies {
-            return Ok(());
+        if let (Some(devices), true) = (&devices, self.bulk_copies) {
+            check_bulk_copies(devices)?;
         }
-        if let Some(facts) = devices.facts().find(|facts| facts.capability != BULK_COPIES_CAPABILITY) {
+        Ok(devices)
+    }
+}
+
+/// Refuses devices without kernels with bulk tensor copies.
+pub(super) fn check_bulk_copies(devices: &Devices) -> Result<(), UsageError> {
+    match devices.facts().find(|facts| facts.capability != BULK_COPIES_CAPABILITY) {
+        None => Ok(()),
+        Some(facts) => {
             let message = format!("{} has no kernels with bulk tensor copies", facts.name);
-            return Err(UsageError::new(message, "leave --bulk-copies out"));
+            Err(UsageError::new(message, "leave --bulk-copies out"))
         }
-        devices.prefer_bulk_copies();
-        Ok(())
     }
 }
 
@@ -66,10 +74,7 @@ impl Machine {
     /// Opens the device, and chooses its kernels.
     pub(super) fn open(device: Device, choice: KernelChoice, threads: usize, ui: &Ui) -> crate::Result<Self> {
         device::check(device)?;
-        let devices = engine::open(ui)?.devices(device).map_err(engine::in_flags)?;
-        if let Some(devices) = &devices {
-            choice.apply(devices)?;
-        }
+        let devices = choice.open(device, ui)?;
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }
 

@@ -28,8 +28,8 @@ toller bench retrieve [OPTIONS] --rerank <M>... --corpus <FILE>...";
 
 /// Measures what `toller retrieve` does, with its flags and your own queries.
 ///
-/// All queries together are searched and reranked at the same time, so the times of the stages overlap. A query
-/// alone goes through one stage after the other. The run is written to a temporary file.
+/// All queries together are searched and reranked at the same time, so the times of the stages overlap. A
+/// query alone goes through one stage after the other. The run is written to a temporary file.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE)]
 pub struct BenchRetrieveArgs {

@@ -98,7 +98,8 @@ impl Stages<'_> {
         }
     }
 
-    /// Retrieves for one query, one stage after the other; gives the time of the first, and what the second did.
+    /// Retrieves for one query, one stage after the other. Gives the time of the first, and what the second
+    /// did.
     pub(in crate::commands) fn run_one(
         &self,
         query: &Query,
