@@ -13,6 +13,7 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config};
 use toller_bench::{Timings, timed};
 use toller_encoder::{Compute, DualEncoder, LoadOptions, Role};
+use toller_nn::CandleDevice;
 use toller_nn::candle_core::{DType, Device, Result, Tensor};
 use toller_simd::Isa;
 use toller_tokenizer::Tokens;
@@ -91,7 +92,7 @@ fn main() {
         let options = LoadOptions { compute, batch_tokens: Some(1 << 20), ..LoadOptions::default() };
         DualEncoder::load(&folder, &options).unwrap()
     };
-    let (candle, cpu) = (load(Compute::Candle(Device::Cpu)), load(Compute::Cpu));
+    let (candle, cpu) = (load(Compute::Candle(CandleDevice::cpu())), load(Compute::Cpu));
     let (candle, cpu) = (candle.tower(Role::Passage), cpu.tower(Role::Passage));
     let peer = Peer::load(&folder);
     let threads = rayon::current_num_threads();
