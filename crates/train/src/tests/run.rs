@@ -186,7 +186,7 @@ fn the_saved_model_encodes_as_the_trained_one() {
         // Where the length is written, it is that of passages.
         assert!(toy.model != plain || tower.max_length() == 17, "{}", tower.max_length());
     }
-    toy.model = plain;
+    toy.model = fixture("models/bert-pooler");
     let pooler = || {
         let options = LoadOptions { pooling: TextPooling::from_name("pooler"), ..LoadOptions::default() };
         DualEncoder::load(&toy.model, &options).unwrap()
