@@ -88,6 +88,16 @@ fn what_cannot_be_mined_is_refused() {
     workspace.write("other", "q9 0 d2 1\n");
     workspace.write("short.jsonl", "{\"_id\":\"d1\",\"text\":\"first\"}\n");
     let mine = "mine --run x.run";
+    std::fs::create_dir(workspace.path("folder")).unwrap();
+    workspace.write("folder/part.jsonl", "{\"_id\":\"d1\",\"text\":\"first\"}\n");
+    let before = workspace.read("folder/part.jsonl");
+    let inside =
+        workspace.toller(&format!("{mine} --qrels qrels --corpus folder --output folder/part.jsonl"));
+    inside.fails(
+        2,
+        &["folder/part.jsonl would overwrite the input folder", "hint: give --output another name"],
+    );
+    assert_eq!(workspace.read("folder/part.jsonl"), before);
     for (code, flags, says) in [
         (2, "--qrels qrels", "--output"),
         (2, "--output new", "--qrels"),

@@ -16,7 +16,7 @@ use toller_corpus::{
     Table,
 };
 use toller_engine::{Engine, EngineError, TextSource, TextsOptions};
-use toller_files::{FileError, Input, Spool, SpoolGuard};
+use toller_files::{FileError, Input, Spool, SpoolGuard, expand};
 use toller_ir::Position;
 use toller_texts::Texts;
 
@@ -182,11 +182,12 @@ impl Files {
         engine.texts(&self.of_collection(engine)?, &options)
     }
 
-    /// Whether one of the files is `path`.
+    /// Whether one of the files, or of the data files of a folder, is `path`.
     pub(crate) fn has(&self, path: &Path) -> bool {
-        let Origin::Paths(paths) = &self.origin else { return false };
-        path.canonicalize()
-            .is_ok_and(|path| paths.iter().any(|own| own.canonicalize().is_ok_and(|own| own == path)))
+        let (Origin::Paths(paths), Ok(path)) = (&self.origin, path.canonicalize()) else { return false };
+        let is_path =
+            |input: &Input| input.path().and_then(|own| own.canonicalize().ok()).as_ref() == Some(&path);
+        expand(paths).is_ok_and(|inputs| inputs.iter().any(is_path))
     }
 
     /// The names of the files, as they were given.
@@ -288,6 +289,11 @@ impl Lines {
         if let (Some((what, _)), false) = (null, self.skip_bad_lines) {
             let place = Place { file: self.kind.name().to_owned(), position: Position::Row(self.rows) };
             return Err(CorpusError::Bad(Box::new(BadRecord::null(place, what))).into());
+        }
+        if !self.has_ids && cells.id.is_some() {
+            let message =
+                format!("{}, row {}: an identifier, and row 1 has none", self.kind.name(), self.rows);
+            return Err(Failed::invalid(message).hint("give all rows identifiers, or none"));
         }
         let Cells { id, title, text, context } = cells;
         // The reader skips an empty identifier. Without any, the first line would say that no line has one.

@@ -269,6 +269,12 @@ def test_a_bad_query_takes_no_other_with_it(encoder: toller.Encoder, tmp_path: P
         assert store.ids == list(QUERIES)
 
 
+def test_some_queries_without_identifiers_are_refused(tmp_path: Path) -> None:
+    sparse = toller.index(ROWS, tmp_path / "index", analyzer="whitespace")
+    with pytest.raises(toller.InvalidArgument, match="queries, row 2: an identifier, and row 1 has none"):
+        sparse.batch_search([{"id": None, "text": "ducks"}, {"id": "q", "text": "vectors"}])
+
+
 def test_tables_are_encoded_and_reranked(
     encoder: toller.Encoder, reranker: toller.CrossEncoder, tmp_path: Path
 ) -> None:

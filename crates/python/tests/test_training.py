@@ -57,7 +57,12 @@ def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:
     before = corpus.read_bytes()
     with pytest.raises(toller.InvalidArgument, match="would be overwritten"):
         toller.mine(run, qrels, corpus, queries=QUERIES, corpus=corpus)
-    assert corpus.read_bytes() == before
+    (tmp_path / "folder").mkdir()
+    inside = tmp_path / "folder/part.jsonl"
+    inside.write_bytes(before)
+    with pytest.raises(toller.InvalidArgument, match="would be overwritten"):
+        toller.mine(run, qrels, inside, queries=QUERIES, corpus=tmp_path / "folder")
+    assert corpus.read_bytes() == before == inside.read_bytes()
     toller.mine(run, qrels, tmp_path / "m.jsonl", queries=QUERIES, corpus=corpus)
     toller.mine(run, qrels, tmp_path / "m.jsonl.gz", queries=QUERIES, corpus=corpus)
     assert gzip.decompress((tmp_path / "m.jsonl.gz").read_bytes()) == (tmp_path / "m.jsonl").read_bytes()

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use clap::builder::{
     PathBufValueParser, StringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory,
 };
-use toller_files::{AtomicFile, CompressedWriter, Compression, FileError, Input, InputReader, is_object_url};
+use toller_corpus::is_trec_run;
+use toller_files::{
+    AtomicFile, CompressedWriter, Compression, FileError, Input, InputReader, expand, is_object_url,
+};
 
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -199,9 +202,11 @@ impl<'a> Inputs<'a> {
         self.check_kept(output)
     }
 
-    /// Refuses an output that would overwrite one of the files or lie in one of the directories.
+    /// Refuses an output that would overwrite one of the files, or a file of a folder among them, or lie in
+    /// one of the directories.
     pub fn check_kept(&self, output: &OutputPath) -> Result<(), UsageError> {
-        let overwritten = self.files.iter().find(|file| is_same_file(file, output));
+        let is_overwritten = |file: &&&Path| is_same_file(file, output) || is_data_of(output, file);
+        let overwritten = self.files.iter().find(is_overwritten);
         match overwritten.or_else(|| self.directories.iter().find(|directory| is_inside(output, directory))) {
             None => Ok(()),
             Some(input) => Err(UsageError::new(
@@ -225,6 +230,16 @@ pub fn last_part(name: &str) -> &str {
 /// Whether both are there and the same.
 fn is_same_file(a: &Path, b: &Path) -> bool {
     a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+/// Whether a file is there, and among the data of a folder that is read. Runs are no data: people keep them
+/// next to what they are made of.
+fn is_data_of(file: &Path, folder: &Path) -> bool {
+    let is_file = |input: &Input| input.path().is_some_and(|path| is_same_file(path, file));
+    folder.is_dir()
+        && file.is_file()
+        && !is_trec_run(file)
+        && expand([folder]).is_ok_and(|inputs| inputs.iter().any(is_file))
 }
 
 /// Whether `path`, which need not exist, lies in `directory`.

@@ -93,7 +93,8 @@ pub fn read_collection_from(
     Ok(collection)
 }
 
-/// Reads a collection that is a table in memory. Of the options, only `skip_bad_lines` has a meaning.
+/// Reads a collection that is a table in memory. Of the options, only `skip_bad_lines` and the name of the
+/// contexts, which makes them necessary, have a meaning.
 #[must_use]
 pub fn open_table(table: Arc<dyn Table>, options: &ReadOptions<CollectionFormat>) -> CollectionReader {
     let mut reader = CollectionReader::new(Vec::new(), options);

@@ -76,7 +76,7 @@ pub fn run(args: &BenchRetrieveArgs, threads: usize, ui: &Ui) -> crate::Result<(
     };
     let quiet = ui.silent();
     let bar = ui.progress("measuring", "figures", 2);
-    let together = Stage::measure(&args.time.budget(MIN_ROUNDS), |_| {
+    let together = StageTimes::measure(&args.time.budget(MIN_ROUNDS), |_| {
         interrupt::check(&stop, "nothing was printed")?;
         scratch_run(|run| {
             let times = stages.run(run, &Journal::Nowhere, &quiet)?;
@@ -84,7 +84,7 @@ pub fn run(args: &BenchRetrieveArgs, threads: usize, ui: &Ui) -> crate::Result<(
         })
     })?;
     bar.set(1);
-    let alone = Stage::measure(&args.time.budget(MIN_QUERIES), |round| {
+    let alone = StageTimes::measure(&args.time.budget(MIN_QUERIES), |round| {
         interrupt::check(&stop, "nothing was printed")?;
         let query = &sources.queries[round % sources.queries.len()];
         scratch_run(|run| stages.run_one(query, run))
@@ -104,7 +104,7 @@ pub fn run(args: &BenchRetrieveArgs, threads: usize, ui: &Ui) -> crate::Result<(
 }
 
 /// Times of both stages, and of all: with the lines of the run.
-struct Stage {
+struct StageTimes {
     all: Timings,
     search: Timings,
     rerank: Timings,
@@ -112,7 +112,7 @@ struct Stage {
     reranked: RerankReport,
 }
 
-impl Stage {
+impl StageTimes {
     fn measure(
         budget: &toller_bench::Budget,
         mut round: impl FnMut(usize) -> crate::Result<(Duration, RerankReport)>,
@@ -162,8 +162,8 @@ struct Report<'a> {
     queries: usize,
     threads: usize,
     opened: Duration,
-    together: Stage,
-    alone: Stage,
+    together: StageTimes,
+    alone: StageTimes,
 }
 
 impl Report<'_> {
