@@ -1,5 +1,6 @@
 //! Rankings as a run.
 
+use rayon::prelude::*;
 use toller_corpus::Score;
 use toller_ir::{Hit, Query, Ranking, Run, RunEntry, Searcher};
 
@@ -14,6 +15,8 @@ pub fn as_run(searcher: &dyn Searcher, queries: &[Query], rankings: &[Ranking]) 
     let entries = |(query, ranking): (&Query, &Ranking)| {
         (query.id.clone(), ranking.hits.iter().map(entry).collect::<Vec<RunEntry>>())
     };
-    let queries = queries.iter().zip(rankings).filter(|(_, ranking)| !ranking.hits.is_empty());
-    Run { queries: queries.map(entries).collect(), ..Run::default() }
+    let found = queries.par_iter().zip(rankings).filter(|(_, ranking)| !ranking.hits.is_empty());
+    // The threads make the entries; a map of their order is made of them in turn.
+    let entries: Vec<_> = found.map(entries).collect();
+    Run { queries: entries.into_iter().collect(), ..Run::default() }
 }

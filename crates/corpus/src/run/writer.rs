@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use toller_files::FileError;
-use toller_ir::{Command, Explain, Query, Ranking, Remedy, Run, Searcher, Setting, remedy};
+use toller_ir::{Command, Explain, Query, Ranking, Remedy, Run, RunEntry, Searcher, Setting, remedy};
 
 use super::Score;
 use super::lines::Lines;
@@ -57,7 +57,7 @@ impl Explain for RunWriteError {
     }
 }
 
-/// The hits of a round of [`TrecRunWriter::write_rankings`]: their lines stay in the caches.
+/// The hits of a round of lines: they stay in the caches.
 const HITS_PER_ROUND: usize = 1 << 16;
 
 /// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces.
@@ -120,30 +120,50 @@ impl<W: Write> TrecRunWriter<W> {
         rankings: &[Ranking],
         searcher: &dyn Searcher,
     ) -> Result<(), RunWriteError> {
-        let format = &self.lines;
         let found: Vec<(&Query, &Ranking)> = queries.iter().zip(rankings).collect();
-        let most = rankings.iter().map(|ranking| ranking.hits.len()).max().unwrap_or_default();
-        for round in found.chunks((HITS_PER_ROUND / most.max(1)).max(1)) {
-            let lines = |(query, ranking): &(&Query, &Ranking)| {
-                let mut lines = String::new();
+        self.write_all(
+            &found,
+            |(_, ranking)| ranking.hits.len(),
+            |format, lines, (query, ranking)| {
                 let hits = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
-                format.append(&mut lines, &query.id, hits).map(|()| lines)
+                format.append(lines, &query.id, hits)
+            },
+        )
+    }
+
+    /// Writes a whole run in its own order, with this writer's tag. Threads make the lines, as above.
+    ///
+    /// # Errors
+    /// As [`TrecRunWriter::write_rankings`].
+    pub fn write_run(&mut self, run: &Run) -> Result<(), RunWriteError> {
+        let found: Vec<(&String, &Vec<RunEntry>)> = run.queries.iter().collect();
+        self.write_all(
+            &found,
+            |(_, entries)| entries.len(),
+            |format, lines, (query, entries)| {
+                format.append(lines, query, entries.iter().map(|entry| (entry.doc_id.as_str(), entry.score)))
+            },
+        )
+    }
+
+    /// Writes the lines of all queries, in rounds of about [`HITS_PER_ROUND`].
+    fn write_all<T: Sync>(
+        &mut self,
+        queries: &[T],
+        hits: impl Fn(&T) -> usize,
+        append: impl Fn(&Lines, &mut String, &T) -> Result<(), RunWriteError> + Sync,
+    ) -> Result<(), RunWriteError> {
+        let format = &self.lines;
+        let most = queries.iter().map(hits).max().unwrap_or_default();
+        for round in queries.chunks((HITS_PER_ROUND / most.max(1)).max(1)) {
+            let lines = |query: &T| {
+                let mut lines = String::new();
+                append(format, &mut lines, query).map(|()| lines)
             };
             let made: Vec<Result<String, RunWriteError>> = round.par_iter().map(lines).collect();
             for lines in made {
                 self.writer.write_all(lines?.as_bytes()).map_err(|error| self.failed(error))?;
             }
-        }
-        Ok(())
-    }
-
-    /// Writes a whole run in its own order, with this writer's tag.
-    ///
-    /// # Errors
-    /// As [`TrecRunWriter::write_query`].
-    pub fn write_run(&mut self, run: &Run) -> Result<(), RunWriteError> {
-        for (query, entries) in &run.queries {
-            self.write_query(query, entries.iter().map(|entry| (entry.doc_id.as_str(), entry.score)))?;
         }
         Ok(())
     }
