@@ -111,11 +111,80 @@ fn what_cannot_be_trained_is_refused() {
     fails(1, batches_of_9, "8 examples do not fill a batch of 9");
     workspace.write("bad.toml", "model = \"model\"\nunknown = 3\n");
     fails(2, "dual --config bad.toml --output out", "unknown");
+    for (content, message) in [
+        (&b"lr = -1\n"[..], "error: --lr -1"),
+        (b"symmetric = \"yes\"\n", "error: bad.toml: unexpected value 'yes' for '--symmetric' found"),
+        (b"lr = \"\xff\"\n", "error: cannot read bad.toml: stream did not contain valid UTF-8"),
+    ] {
+        std::fs::write(workspace.path("bad.toml"), content).unwrap();
+        let command = "train dual --config bad.toml --model model --data data.jsonl --output out";
+        let output = workspace.toller(command);
+        assert!(output.stderr.contains(message), "{}", output.stderr);
+    }
+    let train = "dual --model model --data data.jsonl --output out";
+    fails(2, &format!("{train} --relevance-level 2"), "--relevance-level is for --queries");
+    fails(2, &format!("{train} --no-in-batch --no-duplicates"), "--no-duplicates has no effect");
+    fails(1, &format!("{train} --only query"), "hint: give --untie to make two encoders of one");
+    fails(1, &format!("{train} --batch-size 4 --warmup 9 --steps 3"), "a warm-up of 9 steps in a run of 3");
+    fails(2, &format!("{train} --warmup 1.5"), "--warmup 1.5");
     crate::support::copy_folder(&repository("tests/fixtures/models/mpnet"), &workspace.path("mpnet"));
     let relative = workspace.toller("train dual --model mpnet --data data.jsonl --output mpnet-out");
     relative.fails(1, &["error: a model with relative positions cannot be trained", "BERT, ERNIE, RoBERTa"]);
     workspace.write("bad.jsonl", "{\"query\": \"x\", \"positive\": \"y\"}\n{\"query\": 1}\n");
     fails(1, "dual --model model --data bad.jsonl --output other", "bad.jsonl, line 2");
+}
+
+#[test]
+fn judged_queries_are_learned_from() {
+    let Some(workspace) = workspace("bert-mean") else { return };
+    let lines = |line: fn(&&str) -> String| TOPICS.iter().map(line).collect::<String>();
+    workspace
+        .write("q.tsv", lines(|topic| format!("{topic}\twhere is {topic} from\n")) + "other\twhat else\n");
+    workspace.write("qrels", lines(|topic| format!("{topic} 0 {topic} 1\n")) + "rain 0 gone 1\n");
+    workspace.write("c.tsv", lines(|topic| format!("{topic}\t{topic} is from the south\n")));
+    workspace.write("x.run", "rain Q0 guns 1 2 x\nsnow Q0 guns 1 2 x\nother Q0 guns 1 2 x\n");
+    workspace.runs("mine --run x.run --qrels qrels --output mined.jsonl.gz --negatives 1");
+    let train =
+        "train dual --model model --queries q.tsv --qrels qrels --corpus c.tsv --batch-size 4 --steps 2";
+    let trained = workspace.runs(&format!("{train} --negatives mined.jsonl.gz --output out --max-length 12"));
+    trained.says([
+        "1 query without a relevant document left out",
+        "warning: 1 judged documents and negatives are not in the collection and are left out, such as \"gone\" of query \
+         \"rain\"",
+        "8 examples, 2 of them with negatives of their own; 2 steps",
+    ]);
+    let card = String::from_utf8(workspace.read("out/README.md")).unwrap();
+    for line in [
+        "- qrels",
+        "- mined.jsonl.gz",
+        "- tokens of a passage: 12 at most",
+        "- encoders: one, for queries and passages",
+    ] {
+        assert!(card.lines().any(|found| found == line), "{line}: {card}");
+    }
+    let again = workspace.toller(&format!("{train} --output out --max-length 12"));
+    again.fails(1, &["the checkpoint is of a run with other data"]);
+    let other =
+        workspace.toller(&format!("{train} --negatives mined.jsonl.gz --output out --max-length 12 --lr 1"));
+    other.fails(1, &["with other learning rate: 0.00002, linear, warm-up 0.1 of the steps, not 1, linear"]);
+    workspace.write("foreign.tsv", "nobody\tguns\n");
+    let foreign = workspace.toller(&format!("{train} --negatives foreign.tsv --output other"));
+    foreign.fails(1, &["none of the 1 queries of the negatives has a relevant document"]);
+    workspace.write("twice.tsv", "rain\twhere is rain from\nrain\twhere is rain from\n");
+    let twice =
+        train.replace("q.tsv", "twice.tsv").replace("batch-size 4", "batch-size 1 --negatives-per-query 1");
+    workspace.toller(&format!("{twice} --output twice")).fails(1, &["--skip-bad-lines"]);
+    let skipped = format!("{twice} --negatives mined.jsonl.gz --skip-bad-lines --output twice");
+    workspace.runs(&skipped).says(["1 example, 1 of them with negatives"]);
+    workspace
+        .write("same.jsonl", "{\"query\":\"a\",\"positive\":\"p\"}\n{\"query\":\"b\",\"positive\":\"p\"}\n");
+    let same = "train dual --model model --data same.jsonl --batch-size 2 --steps 2 --output same";
+    workspace
+        .runs(same)
+        .says(["1 of them have a positive of another one", "--no-duplicates keeps them apart"]);
+    workspace
+        .toller(&format!("{same}-apart --no-duplicates"))
+        .fails(1, &["there is no batch of 2 examples without"]);
 }
 
 #[test]

@@ -12,8 +12,9 @@ use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
 use crate::{EncoderError, ReferenceEncoder, Role};
 
-/// The names under which sentence-transformers' models keep the prompt of a role.
-pub(crate) fn prompt_names(role: Role) -> &'static [&'static str] {
+/// The names under which sentence-transformers' models keep the prompt of a role. Its own is the first.
+#[must_use]
+pub fn prompt_names(role: Role) -> &'static [&'static str] {
     match role {
         Role::Query => &["query"],
         Role::Passage => &["document", "passage", "corpus"],

@@ -22,7 +22,7 @@ mod windows;
 
 pub use compute::Compute;
 pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
-pub use dual_encoder::{DualEncoder, LoadOptions};
+pub use dual_encoder::{DualEncoder, LoadOptions, prompt_names};
 pub use error::{Contradiction, EncoderError};
 pub use input::{TextInput, TitleTypes};
 pub use network::{Network, Output, Watch};

@@ -195,6 +195,7 @@ terms! {
         TabSeparated "tab_separated": "Separate the columns of a run by tabs.",
         TextColumn "text_column": "The column of texts.",
         TextIndex "text_index": "The directory of an index of texts.",
+        Untie "untie": "Train separate encoders for queries and passages.",
         VectorColumn "vector_column": "The column of vectors.",
         Vectors "vectors": "The number of vectors.",
         Vocab "vocab": "The file of a model's vocabulary.",

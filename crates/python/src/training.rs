@@ -91,6 +91,10 @@ pub(crate) struct Options<'py> {
     #[pyo3(default)]
     no_in_batch: bool,
     #[pyo3(default)]
+    no_duplicates: bool,
+    #[pyo3(default)]
+    truncation: Option<String>,
+    #[pyo3(default)]
     untie: bool,
     #[pyo3(default)]
     only: Option<String>,
@@ -169,13 +173,15 @@ pub(crate) fn train_cross(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Trained> {
     let loss = parse::<CrossLoss>(options.loss.as_deref())?;
+    let truncation = parse(options.truncation.as_deref())?.unwrap_or_default();
     let max_length = at_least_one("max_length", options.max_length)?;
     let job = Job::new(options, output)?;
     work::run(py, progress, move |session| {
         let engine = session.engine()?;
         let found = engine.resolve(&job.model)?;
         // The label of a score does not matter here, and the first always exists.
-        let options = CrossEncoderOptions { max_length, label: Some(0), ..CrossEncoderOptions::default() };
+        let options =
+            CrossEncoderOptions { max_length, truncation, label: Some(0), ..CrossEncoderOptions::default() };
         let encoder = CrossEncoder::load(&found.directory, &options)?;
         let labels = encoder.labels().len();
         let loss = loss.unwrap_or_else(|| CrossLoss::for_labels(labels));
@@ -265,13 +271,16 @@ impl Job {
     ) -> Result<Trained, Failed> {
         session.wait_for_interrupted()?;
         let settings = Settings { dropout: self.dropout.unwrap_or(own), ..self.settings.clone() };
-        let readme = card(&self.model, &self.names(), &task, &settings);
-        let source = self.source(engine)?;
+        let readme = card(&self.model, &self.names(), &task, &model, &settings);
+        let source = self.source(engine, session)?;
         let dev: Option<Dev> = match &self.dev {
             Some(dev) => Some(dev.open(&task, self.corpus.as_ref(), self.relevance_level, engine)?),
             None => None,
         };
         let mut trainer = Trainer::new(task, model, source, dev, settings, &self.output)?;
+        for error in trainer.damaged() {
+            session.warn(format!("{error}; going on from the checkpoint before it"));
+        }
         let (total, mut last) = (trainer.total(), None);
         session.progress("training", trainer.step(), Some(total));
         // Of a run that is stopped, nobody waits for the result: the interruption is raised instead.
@@ -287,27 +296,28 @@ impl Job {
 
     /// The names of what is learned from.
     fn names(&self) -> Vec<String> {
-        let given = self.queries.iter().chain(&self.corpus).flat_map(Files::names);
-        self.data.iter().filter_map(|path| file_name(path)).chain(given).collect()
+        let of = |files: &Option<Files>| files.iter().flat_map(Files::names).collect::<Vec<_>>();
+        let names = |paths: &[PathBuf]| paths.iter().filter_map(|path| file_name(path)).collect::<Vec<_>>();
+        [names(&self.data), of(&self.queries), names(self.negatives.as_slice()), of(&self.corpus)].concat()
     }
 
     /// The examples.
-    fn source(&self, engine: &Engine) -> Result<Source, Failed> {
+    fn source(&self, engine: &Engine, session: &Session) -> Result<Source, Failed> {
         let files = self.data.iter().map(|path| ExampleFile::open(path)).collect::<Result<Vec<_>, _>>()?;
-        let judged = match (&self.queries, &self.qrels) {
-            (Some(queries), Some(qrels)) => {
+        let texts = self.corpus.as_ref().map(|corpus| corpus.texts(engine)).transpose()?;
+        let judged = match (&self.queries, &self.qrels, &texts) {
+            (Some(queries), Some(qrels), Some(texts)) => {
                 let (queries, _) = read_queries(&queries.of_queries(engine)?, &queries.queries())?;
                 let negatives = match &self.negatives {
                     Some(path) => read_negatives(path)?,
                     None => IndexMap::new(),
                 };
-                Some(Judged::new(&queries, qrels, self.relevance_level, &negatives))
+                let has = |id: &str| texts.contains(id);
+                let judged = Judged::new(&queries, qrels, self.relevance_level, &negatives, has)?;
+                judged.left_out().problems().for_each(|problem| session.warn(problem));
+                Some(judged)
             }
             _ => None,
-        };
-        let texts = match &self.corpus {
-            Some(corpus) => Some(corpus.texts(engine)?),
-            None => None,
         };
         Ok(Source::new(files, judged, texts))
     }
@@ -343,6 +353,7 @@ fn settings(options: &Options<'_>) -> Result<Settings, Failed> {
         chunks: at_least_one("chunk_size", options.chunk_size)?.map_or(usual.chunks, Chunks::Sequences),
         save_every: options.save_every.unwrap_or(usual.save_every),
         keep: options.keep_checkpoints.unwrap_or(usual.keep),
+        no_duplicates: options.no_duplicates,
         ..usual
     };
     settings.check()?;

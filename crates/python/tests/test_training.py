@@ -184,6 +184,9 @@ def test_what_cannot_be_trained_is_refused(minilm: Path, work: Path) -> None:
         ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels)}, "the dev set has no collection"),
         ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels, PASSAGES, toller.Run(RUN))}, "for a cross-encoder"),
         ({"data": work / "none.jsonl"}, "none.jsonl"),
+        ({"data": data, "no_in_batch": True, "no_duplicates": True, "batch_size": 4}, "no_duplicates has no effect"),
+        ({"data": data, "no_duplicates": True, "batch_size": 8, "only": "query"}, "have the same weights"),
+        ({"data": data, "warmup": 9, "steps": 3, "batch_size": 4}, "a warm-up of 9 steps in a run of 3"),
     ]:
         with pytest.raises(toller.Error, match=message):
             toller.train_dual(minilm, work / "out", **options)

@@ -1,20 +1,58 @@
 //! The README of a trained model: from what, on what and how it was trained.
 
+use toller_ir::Role;
+
 use crate::loss::DualLoss;
-use crate::optimizer::Warmup;
+use crate::model::Model;
 use crate::settings::{Length, Settings};
-use crate::task::Task;
+use crate::task::{Task, Titles};
 
 /// The README of the model that a task makes of `model`, in Markdown. `data` are the names of files.
 #[must_use]
-pub fn card(model: &str, data: &[String], task: &Task, settings: &Settings) -> String {
+pub fn card(name: &str, data: &[String], task: &Task, model: &Model, settings: &Settings) -> String {
     let (what, loss) = match task {
         Task::Dual { similarity, loss, .. } => {
             (format!("a dual encoder, similarity {similarity}"), dual_loss(*loss))
         }
         Task::Cross { loss, .. } => ("a cross-encoder".to_owned(), loss.name().to_owned()),
     };
-    readme(model, data, (&what, "sentence-transformers"), &loss, settings)
+    readme(name, data, (&what, "sentence-transformers"), &format!("{loss}\n{}", texts(task, model)), settings)
+}
+
+/// How texts become what is compared, as lines of the list of settings.
+fn texts(task: &Task, model: &Model) -> String {
+    match task {
+        Task::Dual { queries, passages, titles, .. } => {
+            let (query, passage) = (queries.tower(Role::Query), passages.tower(Role::Passage));
+            let trained = match (model.towers().len(), model.trains(0)) {
+                (1, _) => "one, for queries and passages",
+                (_, true) if model.trains(1) => "two, both trained",
+                (_, true) => "two, that of queries trained",
+                (_, false) => "two, that of passages trained",
+            };
+            let prompts =
+                [("queries", query), ("passages", passage)].map(|(what, tower)| match tower.prompt() {
+                    "" => String::new(),
+                    prompt => format!("- prompt of {what}: {prompt:?}\n"),
+                });
+            let titles = match titles {
+                Titles::Joined(separator) => format!("before the text, with {separator:?} between them"),
+                Titles::Pair(_) => "a text of their own".to_owned(),
+            };
+            format!(
+                "- encoders: {trained}\n- pooling: {}\n- tokens of a query: {} at most\n\
+                 - tokens of a passage: {} at most\n{}- titles: {titles}",
+                passage.pooling(),
+                query.max_length(),
+                passage.max_length(),
+                prompts.concat(),
+            )
+        }
+        Task::Cross { encoder, separator, .. } => format!(
+            "- tokens of a pair: {} at most\n- titles: before the text, with {separator:?} between them",
+            encoder.max_length()
+        ),
+    }
 }
 
 /// The README of the token classifier that is made of `model`.
@@ -69,27 +107,25 @@ fn lines(settings: &Settings) -> String {
         dropout,
         perturbation,
         seed,
+        no_duplicates,
         ..
     } = settings;
     let length = match length {
         Length::Epochs(epochs) => format!("epochs: {epochs}"),
         Length::Steps(steps) => format!("steps: {steps}"),
     };
-    let warmup = match warmup {
-        Warmup::Steps(steps) => format!("{steps} steps"),
-        Warmup::Share(share) => format!("{share} of the steps"),
-    };
     let negatives = match negatives {
         0 => String::new(),
         count => format!("- negatives of an example: {count}\n"),
     };
     let norm = optimizer.max_norm.map_or("any".to_owned(), |norm| format!("at most {norm}"));
+    let duplicates = if *no_duplicates { "- no query and no passage twice in a batch\n" } else { "" };
     let perturbation = perturbation
         .map(|epsilon| format!("- word embeddings moved along their gradient by: {epsilon}\n"))
         .unwrap_or_default();
     format!(
         "- {length}\n- batch size: {batch_size}\n- batches of a step: {accumulate}\n\
-{negatives}- learning rate: {rate}, {schedule}\n- warm-up: {warmup}\n\
+{duplicates}{negatives}- learning rate: {rate}, {schedule}\n- warm-up: {warmup}\n\
          - optimizer: {}, weight decay {}\n- norm of the gradient: {norm}\n\
          - dropout: {} of states, {} of attention, {} before a classifier\n{perturbation}- seed: {seed}\n",
         optimizer.rule, optimizer.weight_decay, dropout.hidden, dropout.attention, dropout.classifier,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toller_files::{
-    AtomicFile, Checksum, ChecksumHasher, FileError, is_sealed, names_in, remove_durably, write_sealed,
+    AtomicFile, Checksum, ChecksumHasher, FileError, is_sealed, names_in, remove_durably, remove_unfinished,
+    write_sealed,
 };
 
 use crate::TrainError;
@@ -29,7 +30,16 @@ struct Manifest {
 impl Checkpoints {
     pub(crate) fn new(folder: PathBuf) -> Result<Self, TrainError> {
         fs::create_dir_all(&folder).map_err(FileError::on("create", &folder))?;
-        Ok(Self { folder })
+        remove_unfinished(&folder, |_| true)?;
+        let checkpoints = Self { folder };
+        // A kill may have come between the two files of a checkpoint.
+        for name in names_in(&checkpoints.folder)? {
+            let step = name.strip_prefix("step-").and_then(|name| name.strip_suffix(".bin")?.parse().ok());
+            if let Some(step) = step.filter(|step| !checkpoints.path(*step, "json").exists()) {
+                remove_durably(&checkpoints.path(step, "bin"))?;
+            }
+        }
+        Ok(checkpoints)
     }
 
     fn path(&self, step: u64, extension: &str) -> PathBuf {
@@ -45,9 +55,47 @@ impl Checkpoints {
         Ok(steps)
     }
 
-    /// The step of the last checkpoint.
-    pub(crate) fn last(&self) -> Result<Option<u64>, TrainError> {
-        Ok(self.steps()?.last().copied())
+    /// Reads the last checkpoint that is whole, and returns its step. Damaged ones after it are removed, and
+    /// their errors are given to `on_damage`. `None` if there is no checkpoint.
+    ///
+    /// # Errors
+    /// When all are damaged, or one cannot be read.
+    pub(crate) fn read_last(
+        &self,
+        model: &mut Model,
+        moments: &mut [Moments],
+        mut on_damage: impl FnMut(TrainError),
+    ) -> Result<Option<u64>, TrainError> {
+        let mut steps = self.steps()?;
+        let mut damaged = Vec::new();
+        while let Some(step) = steps.pop() {
+            match self.read(step, model, moments) {
+                Ok(()) => {
+                    for (step, error) in damaged {
+                        self.remove(step)?;
+                        on_damage(error);
+                    }
+                    return Ok(Some(step));
+                }
+                Err(error @ TrainError::Damaged { .. }) => damaged.push((step, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        match damaged.into_iter().next() {
+            Some((_, error)) => Err(error),
+            None => Ok(None),
+        }
+    }
+
+    /// Removes a checkpoint. Without its manifest, it does not count.
+    fn remove(&self, step: u64) -> Result<(), TrainError> {
+        for extension in ["json", "bin"] {
+            let path = self.path(step, extension);
+            if path.exists() {
+                remove_durably(&path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes a checkpoint.
@@ -71,9 +119,7 @@ impl Checkpoints {
         let steps = self.steps()?;
         let before_last = &steps[..steps.len().saturating_sub(keep.max(1))];
         for &old in before_last.iter().filter(|step| Some(**step) != best) {
-            // Without its manifest, a checkpoint does not count.
-            remove_durably(&self.path(old, "json"))?;
-            remove_durably(&self.path(old, "bin"))?;
+            self.remove(old)?;
         }
         Ok(())
     }
@@ -95,6 +141,9 @@ impl Checkpoints {
             .then(|| serde_json::from_slice(&text).ok())
             .flatten()
             .ok_or_else(|| damaged(&manifest_path, "its own checksum does not fit"))?;
+        if !path.exists() {
+            return Err(damaged(&path, "it is missing"));
+        }
         let bytes = fs::read(&path).map_err(FileError::on("read", &path))?;
         if Checksum::of(&bytes) != manifest.data {
             return Err(damaged(&path, "its checksum does not fit"));

@@ -9,13 +9,23 @@ use toller_files::{DirectoryLock, FileError, is_sealed, names_in, unfinished, wr
 use crate::TrainError;
 use crate::dev::Dev;
 use crate::lesson::Lesson;
+use crate::model::Model;
 use crate::settings::Settings;
+
+/// What is described by a checksum.
+const OPAQUE: [&str; 3] = ["model, lengths and loss", "data", "dev set"];
 
 /// Everything that decides the bits of a run, by name.
 pub(crate) type Description = BTreeMap<&'static str, String>;
 
 /// The description of a run.
-pub(crate) fn describe(lesson: &Lesson, dev: Option<&Dev>, settings: &Settings, total: u64) -> Description {
+pub(crate) fn describe(
+    lesson: &Lesson,
+    model: &Model,
+    dev: Option<&Dev>,
+    settings: &Settings,
+    total: u64,
+) -> Description {
     let Settings {
         batch_size,
         accumulate,
@@ -27,19 +37,23 @@ pub(crate) fn describe(lesson: &Lesson, dev: Option<&Dev>, settings: &Settings, 
         dropout,
         perturbation,
         seed,
+        no_duplicates,
         ..
     } = settings;
     let dev = dev.map(|Dev { set, every, patience, saves_last }| {
         format!("{} {every:?} {patience:?} {saves_last}", set.fingerprint())
     });
+    let trains: Vec<bool> = (0..model.towers().len()).map(|tower| model.trains(tower)).collect();
     Description::from([
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("model, lengths and loss", lesson.fingerprint()),
+        ("encoders that are trained", format!("{trains:?}")),
         ("data", lesson.fingerprint_of_data()),
         ("number of steps", total.to_string()),
         ("batch size", format!("{batch_size} x {accumulate}")),
+        ("batches without duplicates", no_duplicates.to_string()),
         ("negatives", negatives.to_string()),
-        ("learning rate", format!("{rate} {schedule} {warmup:?}")),
+        ("learning rate", format!("{rate}, {schedule}, warm-up {warmup}")),
         ("optimizer", format!("{optimizer:?}")),
         ("dropout", format!("{dropout:?}")),
         ("perturbation", format!("{perturbation:?}")),
@@ -49,7 +63,7 @@ pub(crate) fn describe(lesson: &Lesson, dev: Option<&Dev>, settings: &Settings, 
 }
 
 /// The description of the run, in its output.
-const RUN: &str = "run.json";
+pub(crate) const RUN: &str = "run.json";
 
 /// Takes an empty folder for a run, or checks that the folder holds the same run. No other process can take
 /// the folder while the lock is held.
@@ -73,6 +87,12 @@ pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, T
         is_sealed(&text).then(|| serde_json::from_slice(&text).ok()).flatten().ok_or_else(damaged)?;
     match run.iter().find(|(name, value)| there.get(**name) != Some(*value)) {
         None => Ok(lock),
-        Some((what, _)) => Err(TrainError::OtherRun { path, what: (*what).to_owned() }),
+        Some((what, now)) => {
+            let before = there.get(*what).cloned().unwrap_or_default();
+            // A checksum says nothing.
+            let is_readable = !OPAQUE.contains(what) && !before.is_empty();
+            let what = if is_readable { format!("{what}: {before}, not {now}") } else { (*what).to_owned() };
+            Err(TrainError::OtherRun { path, what })
+        }
     }
 }

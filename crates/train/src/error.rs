@@ -7,7 +7,7 @@ use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
 use toller_eval::EvalError;
 use toller_files::FileError;
-use toller_ir::{ErrorPlace, Explain, Position, Remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, remedy};
 use toller_nn::NnError;
 use toller_plot::PlotError;
 use toller_texts::TextsError;
@@ -88,6 +88,46 @@ pub enum TrainError {
         /// What is wrong.
         problem: String,
     },
+    /// A query of the training data, with its judgments and negatives.
+    #[error("query {query:?}: {problem}")]
+    Query {
+        /// Its identifier.
+        query: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A file without a record.
+    #[error("{}: no record", _0.display())]
+    NoRecords(PathBuf),
+    /// No example at all.
+    #[error("there is no example to learn from")]
+    NoExamples,
+    /// Pairs that all have one label.
+    #[error("all pairs have the label {0}")]
+    OneLabel(f64),
+    /// Negatives of other queries.
+    #[error("none of the {queries} queries of the negatives has a relevant document")]
+    ForeignNegatives {
+        /// The queries of the negatives.
+        queries: usize,
+    },
+    /// No batch without a text that occurs twice.
+    #[error("there is no batch of {batch} examples without a query or passage that occurs twice")]
+    Duplicates {
+        /// Examples of a batch.
+        batch: usize,
+    },
+    /// A warm-up that does not end.
+    #[error("a warm-up of {warmup} steps in a run of {steps}")]
+    Warmup {
+        /// The steps of the warm-up.
+        warmup: u64,
+        /// The steps of the run.
+        steps: u64,
+    },
+    /// Encoders of one set of weights, of which one was to be trained.
+    #[error("queries and passages have the same weights, so one alone cannot be trained")]
+    Tied,
     /// The collection.
     #[error(transparent)]
     Texts(#[from] TextsError),
@@ -171,6 +211,14 @@ impl Explain for TrainError {
             Self::Plot(error) => return error.remedy(),
             Self::Corpus(error) => return error.remedy(),
             Self::MissingPassage { .. } => "give the collection that has the passages".into(),
+            Self::Query { .. } => "correct the judgments or the negatives of the query".into(),
+            Self::NoRecords(_) => "leave the file out".into(),
+            Self::NoExamples => "give judgments with relevant documents of the queries and the collection".into(),
+            Self::OneLabel(_) => "give pairs with other labels, or negatives, or choose another loss".into(),
+            Self::ForeignNegatives { .. } => "give the negatives of these queries, or judgments of those".into(),
+            Self::Duplicates { .. } => "choose smaller batches".into(),
+            Self::Warmup { .. } => "choose a warm-up that ends before the run, or a share below 1".into(),
+            Self::Tied => remedy!("give {} to make two encoders of one", Setting::Untie),
             Self::NoNegative { .. } => {
                 "a batch needs at least two queries, or a negative for each query".into()
             }
@@ -200,7 +248,7 @@ impl Explain for TrainError {
             Self::OtherRun { .. } => {
                 "repeat the run with its first settings, or choose another output".into()
             }
-            Self::Damaged { .. } => "delete the checkpoint to start again".into(),
+            Self::Damaged { .. } => "choose another output, or delete this one to start again".into(),
             Self::OutputExists(_) => "choose another output".into(),
             Self::Locked(_) => "wait until it has ended, or choose another output".into(),
         })
@@ -218,6 +266,7 @@ impl Explain for TrainError {
             Self::Remote(path)
             | Self::OtherRun { path, .. }
             | Self::Damaged { path, .. }
+            | Self::NoRecords(path)
             | Self::OutputExists(path)
             | Self::Locked(path) => Some(ErrorPlace::of_file(path)),
             _ => None,

@@ -5,7 +5,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::TrainError;
-use crate::data::{Source, window};
+use crate::data::{Candidate, Example, Order, Source, key, key_of_query, window};
+use crate::inspect::{Inspected, inspect};
 use crate::loss::token_loss;
 use crate::model::{Graded, Inputs, Model};
 use crate::save::{save, save_token_classifier};
@@ -50,6 +51,32 @@ impl Lesson {
         }
     }
 
+    /// Looks at all examples. `None` for those of a token classifier: they are checked when they are read.
+    pub(crate) fn inspect(&self, settings: &Settings) -> Result<Option<Inspected>, TrainError> {
+        match self {
+            Self::Ranking(task, source) => inspect(task, source, settings).map(Some),
+            Self::Tokens(_) => Ok(None),
+        }
+    }
+
+    /// The order of the examples in an epoch.
+    pub(crate) fn order(&self, settings: &Settings, epoch: u64) -> Result<Order, TrainError> {
+        let Settings { seed, batch_size, no_duplicates, .. } = *settings;
+        match self {
+            Self::Ranking(_, source) if no_duplicates => {
+                let keys = |index| {
+                    let (query, passages) = choose(source, index, settings, epoch)?;
+                    Ok(passages.iter().map(key).chain([key_of_query(&query)]).collect())
+                };
+                let keys = (0..source.len()).into_par_iter().map(keys);
+                let keys = keys.collect::<Result<Vec<Vec<u64>>, TrainError>>()?;
+                Order::apart(&keys, batch_size, seed, epoch)
+                    .ok_or(TrainError::Duplicates { batch: batch_size })
+            }
+            _ => Ok(Order::new(self.len(), seed, epoch)),
+        }
+    }
+
     /// The tokens of examples in an epoch, and how the results are graded.
     pub(crate) fn batch(
         &self,
@@ -82,12 +109,22 @@ impl Lesson {
 
 /// An example with its passages of an epoch.
 fn pick(source: &Source, index: u32, settings: &Settings, epoch: u64) -> Result<Picked, TrainError> {
+    let (query, passages) = choose(source, index as usize, settings, epoch)?;
+    let candidates = passages.into_iter().map(|candidate| source.fill(candidate));
+    Ok(Picked { query, candidates: candidates.collect::<Result<_, _>>()? })
+}
+
+/// The query of an example, and its passages of an epoch, which may be without their texts.
+fn choose(
+    source: &Source,
+    index: usize,
+    settings: &Settings,
+    epoch: u64,
+) -> Result<(String, Vec<Candidate>), TrainError> {
     let Settings { seed, negatives, .. } = *settings;
-    let example = source.get(index as usize)?;
-    let positive = window(example.positives.len(), 1, seed, index.into(), epoch);
-    let negative = window(example.negatives.len(), negatives, seed, index.into(), epoch);
-    let chosen = positive.into_iter().map(|at| &example.positives[at]);
-    let chosen = chosen.chain(negative.into_iter().map(|at| &example.negatives[at]));
-    let candidates = chosen.map(|candidate| source.fill(candidate.clone()));
-    Ok(Picked { query: example.query, candidates: candidates.collect::<Result<_, _>>()? })
+    let Example { query, positives, negatives: all } = source.get(index)?;
+    let positive = window(positives.len(), 1, seed, index as u64, epoch);
+    let negative = window(all.len(), negatives, seed, index as u64, epoch);
+    let chosen = positive.into_iter().map(|at| positives[at].clone());
+    Ok((query, chosen.chain(negative.into_iter().map(|at| all[at].clone())).collect()))
 }

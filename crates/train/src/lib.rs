@@ -11,6 +11,7 @@ mod dev;
 mod dropout;
 mod error;
 mod figure;
+mod inspect;
 mod kernels;
 mod lesson;
 mod log;
@@ -28,10 +29,13 @@ mod token_task;
 mod trainer;
 
 pub use card::{card, token_card};
-pub use data::{Candidate, Example, ExampleFile, Judged, MarkedFile, MarkedText, Source, read_negatives};
+pub use data::{
+    Candidate, Example, ExampleFile, Judged, LeftOut, MarkedFile, MarkedText, Source, read_negatives,
+};
 pub use dev::{Dev, DevSet, Evaluation, Judge, MarkedSet, RankedSet};
 pub use dropout::{Dropout, Rates};
 pub use error::TrainError;
+pub use inspect::Inspected;
 pub use loss::{CrossLoss, DualLoss, DualObjective, Groups, LossOfVectors, Similarity};
 pub use model::{Chunks, Graded, Inputs, Model};
 pub use network::{Gradients, Parameter, Recorder, TensorName, Tower, Weights};

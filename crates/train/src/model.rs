@@ -74,8 +74,7 @@ impl Model {
         let roles = [Role::Query, Role::Passage];
         let is_tied = encoder.shares_weights() && !untied;
         if is_tied && only.is_some() {
-            let problem = "queries and passages have the same weights, so one alone cannot be trained";
-            return Err(TrainError::Mismatch(problem.to_owned()));
+            return Err(TrainError::Tied);
         }
         let tower = |role: Role| {
             let network = encoder.tower(role).on(Recorder::default());

@@ -49,6 +49,8 @@ pub struct Settings {
     pub save_every: u64,
     /// Checkpoints that are kept.
     pub keep: usize,
+    /// Whether no query and no passage occurs twice in a batch.
+    pub no_duplicates: bool,
 }
 
 impl Settings {
@@ -70,6 +72,7 @@ impl Settings {
             chunks: Chunks::Bytes(CHUNK_BYTES),
             save_every: 500,
             keep: 2,
+            no_duplicates: false,
         }
     }
 

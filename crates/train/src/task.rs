@@ -70,10 +70,6 @@ impl Task {
             .collect();
         let texts = match self {
             Self::Dual { queries, passages, titles, .. } => {
-                if batch.iter().any(|picked| picked.candidates[0].label.is_some_and(|label| label <= 0.0)) {
-                    let problem = "an example has the label 0, and a dual encoder learns from positives";
-                    return Err(TrainError::Mismatch(problem.to_owned()));
-                }
                 let (query, passage) = (queries.tower(Role::Query), passages.tower(Role::Passage));
                 let of_queries = batch.par_iter().map(|picked| query.tokenize(&picked.query));
                 let of_passages = pairs.par_iter().map(|(_, candidate)| titles.tokenize(passage, candidate));

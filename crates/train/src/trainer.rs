@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use toller_files::DirectoryLock;
+use toller_files::{DirectoryLock, remove_unfinished};
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoints;
-use crate::claim::{claim, describe};
+use crate::claim::{RUN, claim, describe};
 use crate::data::{Order, Source};
 use crate::dev::{Dev, Evaluation, History};
 use crate::dropout::{Dropout, Rates};
 use crate::figure::figure;
+use crate::inspect::Inspected;
 use crate::lesson::Lesson;
 use crate::log::Log;
 use crate::model::Model;
@@ -41,6 +42,8 @@ pub struct Trainer {
     saved: Option<u64>,
     total: u64,
     order: Option<(u64, Order)>,
+    inspected: Option<Inspected>,
+    damaged: Vec<TrainError>,
     _lock: DirectoryLock,
 }
 
@@ -138,6 +141,7 @@ impl Trainer {
         settings: Settings,
         output: &Path,
     ) -> Result<Self, TrainError> {
+        let inspected = lesson.inspect(&settings)?;
         let per_epoch = lesson.len() / settings.batch_size.max(1);
         if per_epoch == 0 {
             return Err(TrainError::TooFew { examples: lesson.len(), batch: settings.batch_size });
@@ -147,14 +151,18 @@ impl Trainer {
             Length::Steps(steps) => steps,
             Length::Epochs(epochs) => ((epochs * steps_per_epoch) as u64).max(1),
         };
-        let lock = claim(output, &describe(&lesson, dev.as_ref(), &settings, total))?;
+        let warmup = settings.warmup.steps(total);
+        if warmup >= total {
+            return Err(TrainError::Warmup { warmup, steps: total });
+        }
+        let order = lesson.order(&settings, 0)?;
+        let lock = claim(output, &describe(&lesson, &model, dev.as_ref(), &settings, total))?;
+        remove_unfinished(output, |name| [RUN, LOG, EVALUATIONS, FIGURE].contains(&name))?;
         let mut moments: Vec<Moments> =
             model.towers().iter().map(|tower| Moments::zeros(tower.weights())).collect();
         let checkpoints = Checkpoints::new(output.join(CHECKPOINTS))?;
-        let saved = checkpoints.last()?;
-        if let Some(step) = saved {
-            checkpoints.read(step, &mut model, &mut moments)?;
-        }
+        let mut damaged = Vec::new();
+        let saved = checkpoints.read_last(&mut model, &mut moments, |error| damaged.push(error))?;
         let log = Log::open(output.join(LOG), saved)?;
         let dev = dev.map(|dev| {
             let log = Log::open(output.join(EVALUATIONS), saved)?;
@@ -176,7 +184,9 @@ impl Trainer {
             step: saved.unwrap_or(0),
             saved,
             total,
-            order: None,
+            order: Some((0, order)),
+            inspected,
+            damaged,
             _lock: lock,
         })
     }
@@ -191,6 +201,18 @@ impl Trainer {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// What the examples are, but for those of a token classifier.
+    #[must_use]
+    pub fn inspected(&self) -> Option<Inspected> {
+        self.inspected
+    }
+
+    /// Checkpoints that were damaged. The run goes on from an earlier one.
+    #[must_use]
+    pub fn damaged(&self) -> &[TrainError] {
+        &self.damaged
     }
 
     /// The model as it is now.
@@ -313,7 +335,7 @@ impl Trainer {
         let masks = (dropout != Rates::default()).then(|| Dropout::new(dropout, seed, self.step));
         let (mut loss, mut tokens) = (0.0, 0);
         for part in 0..accumulate {
-            let (examples, epoch) = self.examples(self.step * accumulate + part);
+            let (examples, epoch) = self.examples(self.step * accumulate + part)?;
             let (mut inputs, grade) = self.lesson.batch(&examples, &self.settings, epoch)?;
             inputs.first = [part << PART_SHIFT; 2];
             tokens += inputs.texts.iter().flatten().map(toller_tokenizer::Tokens::len).sum::<usize>();
@@ -366,16 +388,15 @@ impl Trainer {
     }
 
     /// The examples of the batch of a number in the run, and its epoch.
-    fn examples(&mut self, number: u64) -> (Vec<u32>, u64) {
+    fn examples(&mut self, number: u64) -> Result<(Vec<u32>, u64), TrainError> {
         let (epoch, index) = (number / self.batches(), number % self.batches());
-        let Settings { seed, batch_size, .. } = self.settings;
         let order = match self.order.take() {
             Some((ordered, order)) if ordered == epoch => order,
-            _ => Order::new(self.lesson.len(), seed, epoch),
+            _ => self.lesson.order(&self.settings, epoch)?,
         };
-        let examples = order.batch(index as usize, batch_size).to_vec();
+        let examples = order.batch(index as usize, self.settings.batch_size).to_vec();
         self.order = Some((epoch, order));
-        (examples, epoch)
+        Ok((examples, epoch))
     }
 }
 

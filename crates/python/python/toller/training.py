@@ -150,6 +150,7 @@ def train_dual(
     temperature: float | None = None,
     symmetric: bool = False,
     no_in_batch: bool = False,
+    no_duplicates: bool = False,
     untie: bool = False,
     only: Literal["query", "passage"] | None = None,
     query_max_length: int | None = None,
@@ -161,7 +162,8 @@ def train_dual(
     """Trains a dual encoder from `model`, and saves it in the directory `output` with its log and checkpoints.
 
     What Ctrl-C interrupts goes on by the same call, with the bits of a run that was not interrupted. The options of
-    every run are those of `TrainOptions`; docs/training.md explains all of them.
+    every run are those of `TrainOptions`; docs/training.md explains all of them. With `no_duplicates`, no query and no
+    passage occurs twice in a batch, where it would be its own negative.
     """
     own = {
         "loss": loss,
@@ -169,6 +171,7 @@ def train_dual(
         "temperature": temperature,
         "symmetric": symmetric,
         "no_in_batch": no_in_batch,
+        "no_duplicates": no_duplicates,
         "untie": untie,
         "only": only,
         "query_max_length": query_max_length,
@@ -183,14 +186,17 @@ def train_cross(
     output: Path,
     *,
     loss: Literal["binary", "two-labels", "listwise", "ranknet", "lambda"] | None = None,
+    truncation: Literal["only_second", "longest_first"] = "only_second",
     progress: bool | Progress = False,
     **options: Unpack[TrainOptions],
 ) -> Trained:
     """Trains a cross-encoder from `model`, and saves it in the directory `output` with its log and checkpoints.
 
-    The loss is by default that of the model's labels. Interruptions and options are as for `train_dual`.
+    The loss is by default that of the model's labels. `truncation` says which text of a pair is cut. Interruptions and
+    options are as for `train_dual`.
     """
-    return _trained(_toller.train_cross(output, _all(model, {"loss": loss}, options), progress=progress))
+    own = {"loss": loss, "truncation": truncation}
+    return _trained(_toller.train_cross(output, _all(model, own, options), progress=progress))
 
 
 def _all(model: Path, own: dict[str, Any], options: TrainOptions) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 //! A query with its passages.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 /// A query with passages that answer it and passages that do not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
@@ -9,6 +11,27 @@ pub struct Example {
     pub positives: Vec<Candidate>,
     /// Best first, where they were retrieved.
     pub negatives: Vec<Candidate>,
+}
+
+impl Example {
+    /// The same, if there is something to learn from it.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub(super) fn checked(self) -> Result<Self, String> {
+        let is_empty = |passage: &Candidate| {
+            let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+            is_blank(&passage.text) && passage.title.is_none()
+        };
+        match &self {
+            Self { query, .. } if query.trim().is_empty() => Err("the query is empty".to_owned()),
+            Self { positives, .. } if positives.is_empty() => Err("no positive passage".to_owned()),
+            Self { positives, .. } if positives.iter().any(is_empty) => {
+                Err("a positive passage is empty".to_owned())
+            }
+            _ => Ok(self),
+        }
+    }
 }
 
 /// A passage of an example.
@@ -24,6 +47,25 @@ pub struct Candidate {
     pub score: Option<f64>,
     /// The label of a pair that is one, from 0 to 1.
     pub label: Option<f64>,
+}
+
+/// Identifies a passage: by its identifier if it has one, else by its text.
+pub(crate) fn key(candidate: &Candidate) -> u64 {
+    match &candidate.id {
+        Some(id) => hash((0, id)),
+        None => hash((1, &candidate.title, &candidate.text)),
+    }
+}
+
+/// Identifies a query.
+pub(crate) fn key_of_query(query: &str) -> u64 {
+    hash((2, query))
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Candidate {

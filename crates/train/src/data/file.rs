@@ -39,6 +39,16 @@ impl ExampleFile {
         Ok(opened)
     }
 
+    /// The error that an example has this problem.
+    pub(crate) fn error(&self, index: usize, problem: String) -> TrainError {
+        self.records.error(index, problem)
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        self.records.path()
+    }
+
     /// The number of examples.
     #[must_use]
     pub fn len(&self) -> usize {

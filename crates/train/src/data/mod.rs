@@ -1,5 +1,6 @@
 //! Training data: examples, the choice among their passages, marked texts, and the order of batches.
 
+mod column;
 mod content;
 mod example;
 mod file;
@@ -13,8 +14,9 @@ mod source;
 mod tsv;
 
 pub use example::{Candidate, Example};
+pub(crate) use example::{key, key_of_query};
 pub use file::ExampleFile;
 pub use marked::{MarkedFile, MarkedText};
 pub use negatives::read_negatives;
 pub(crate) use order::{Order, window};
-pub use source::{Judged, Source};
+pub use source::{Judged, LeftOut, Source};

@@ -4,43 +4,56 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
-use toller_files::{FileError, read_regular};
 
 use super::Candidate;
+use super::records::Records;
 use crate::TrainError;
 
 #[derive(Deserialize)]
 struct Line {
-    query_id: String,
+    query_id: Id,
     negatives: Vec<Negative>,
 }
 
 #[derive(Deserialize)]
 struct Negative {
-    id: String,
+    id: Id,
     score: Option<f64>,
 }
 
-/// The negatives of each query, in the order of the file.
+/// An identifier, which some programs write as a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Text(String),
+    Number(i64),
+}
+
+impl From<Id> for String {
+    fn from(id: Id) -> Self {
+        match id {
+            Id::Text(text) => text,
+            Id::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// The negatives of each query, in the order of the file, which may be compressed.
 ///
 /// # Errors
 /// When the file cannot be read, or has a bad line.
 pub fn read_negatives(path: &Path) -> Result<IndexMap<String, Vec<Candidate>>, TrainError> {
-    let bytes = read_regular(path).map_err(FileError::on("read", path))?;
+    let records = Records::open(path)?;
     let mut found: IndexMap<String, Vec<Candidate>> = IndexMap::new();
-    for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
-        let line = line.trim_ascii();
-        if line.is_empty() || index == 0 && line.starts_with(b"qid\t") {
+    for index in 0..records.len() {
+        let line = records.get(index).trim_ascii();
+        if index == 0 && line.starts_with(b"qid\t") {
             continue;
         }
-        let parsed = parse(line).map_err(|problem| TrainError::Record {
-            path: path.to_owned(),
-            line: index + 1,
-            problem,
-        })?;
-        let of_query = found.entry(parsed.query_id).or_default();
+        let parsed = parse(line).map_err(|problem| records.error(index, problem))?;
+        let of_query = found.entry(parsed.query_id.into()).or_default();
         of_query.extend(parsed.negatives.into_iter().map(|negative| Candidate {
-            id: Some(negative.id),
+            id: Some(negative.id.into()),
             score: negative.score,
             ..Candidate::default()
         }));
@@ -48,18 +61,23 @@ pub fn read_negatives(path: &Path) -> Result<IndexMap<String, Vec<Candidate>>, T
     Ok(found)
 }
 
+/// What is expected of a line, for messages.
+const EXPECTED: &str = "expected qid<TAB>pid, or JSON with query_id and negatives";
+
 fn parse(line: &[u8]) -> Result<Line, String> {
     if line.starts_with(b"{") {
         return serde_json::from_slice(line).map_err(|error| error.to_string());
     }
     let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let columns: Vec<&str> = line.split('\t').collect();
-    let [query, id, rest @ ..] = &columns[..] else {
-        return Err("expected qid<TAB>pid, or JSON with query_id and negatives".to_owned());
-    };
+    if columns.len() == 6 || line.split_ascii_whitespace().count() == 6 && columns.len() == 1 {
+        return Err(format!("a line of a TREC run; toller mine makes negatives of a run ({EXPECTED})"));
+    }
+    let [query, id, rest @ ..] = &columns[..] else { return Err(EXPECTED.to_owned()) };
     let score =
         rest.get(1).map(|score| score.parse().map_err(|_| format!("{score:?} is no score"))).transpose()?;
-    Ok(Line { query_id: (*query).to_owned(), negatives: vec![Negative { id: (*id).to_owned(), score }] })
+    let id = Id::Text((*id).to_owned());
+    Ok(Line { query_id: Id::Text((*query).to_owned()), negatives: vec![Negative { id, score }] })
 }
 
 #[cfg(test)]
@@ -86,6 +104,10 @@ mod tests {
         assert_eq!(read(json).unwrap(), ["1: aSome(2.5)"]);
         assert_eq!(read("1\ta\n2\tb\n1\tc\n").unwrap(), ["1: aNone cNone", "2: bNone"]);
         assert_eq!(read("qid\tpid\tindex\tscore\n1\ta\t3\t0.5\n").unwrap(), ["1: aSome(0.5)"]);
+        assert_eq!(read("\u{feff}{\"query_id\": 1, \"negatives\": [{\"id\": 7}]}").unwrap(), ["1: 7None"]);
+        for run in ["q\tQ0\td\t1\t2.5\tx\n", "q Q0 d 1 2.5 x\n"] {
+            assert!(read(run).err().unwrap().to_string().contains("line 1: a line of a TREC run"));
+        }
         assert!(read("1\ta\n\nx\n").err().unwrap().to_string().contains("line 3: expected qid"));
     }
 }

@@ -1,6 +1,8 @@
 //! The order of examples in an epoch, and the choice among an example's passages: functions of seed and
 //! epoch.
 
+use std::collections::HashSet;
+
 use crate::dropout::mix;
 
 /// The examples of an epoch in a random order.
@@ -12,6 +14,48 @@ impl Order {
     pub(crate) fn new(count: usize, seed: u64, epoch: u64) -> Self {
         let examples = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
         Self { examples: shuffled(examples, mix(mix(seed).wrapping_add(epoch))) }
+    }
+
+    /// The same, but examples that have a key in common come into different batches of `size`. `keys` are
+    /// those of each example. An example that finds no place waits for the next epoch, and others of this one
+    /// come again. `None` if there is no such batch.
+    pub(crate) fn apart(keys: &[Vec<u64>], size: usize, seed: u64, epoch: u64) -> Option<Self> {
+        let all = Self::new(keys.len(), seed, epoch).examples;
+        let mut examples = Vec::with_capacity(all.len());
+        let (mut waiting, mut rest) = (Vec::new(), all.iter().copied());
+        for _ in 0..all.len() / size {
+            let mut taken: HashSet<u64> = HashSet::new();
+            let mut is_free = |example: &u32| {
+                let own = &keys[*example as usize];
+                let is_free = !own.iter().any(|key| taken.contains(key));
+                if is_free {
+                    taken.extend(own);
+                }
+                is_free
+            };
+            let end = examples.len() + size;
+            let take = |examples: &mut Vec<u32>, example: u32, is_free: &mut dyn FnMut(&u32) -> bool| {
+                let fits = examples.len() < end && is_free(&example);
+                if fits {
+                    examples.push(example);
+                }
+                fits
+            };
+            waiting.retain(|example| !take(&mut examples, *example, &mut is_free));
+            while examples.len() < end {
+                let Some(example) = rest.next() else { break };
+                if !take(&mut examples, example, &mut is_free) {
+                    waiting.push(example);
+                }
+            }
+            for example in &all {
+                take(&mut examples, *example, &mut is_free);
+            }
+            if examples.len() < end {
+                return None;
+            }
+        }
+        Some(Self { examples })
     }
 
     pub(crate) fn batch(&self, index: usize, size: usize) -> &[u32] {
@@ -58,6 +102,26 @@ mod tests {
         assert_ne!(batches(0), batches(1));
         let moved = batches(0).iter().enumerate().filter(|(index, x)| *index as u32 != **x).count();
         assert!(moved > 990, "{moved} of 1,000 moved");
+    }
+
+    #[test]
+    fn examples_with_a_common_key_come_apart() {
+        // Each key is one of 40 examples'; and one of all.
+        let keys: Vec<Vec<u64>> = (0..1000).map(|example| vec![example / 40, 1000 + example]).collect();
+        let mut seen = BTreeSet::new();
+        for epoch in 0..3 {
+            let order = Order::apart(&keys, 10, 3, epoch).unwrap_or_else(|| panic!("there is room"));
+            for batch in (0..100).map(|index| order.batch(index, 10)) {
+                let own: BTreeSet<u64> = batch.iter().map(|example| keys[*example as usize][0]).collect();
+                assert_eq!(own.len(), 10, "{batch:?}");
+                seen.extend(batch.to_vec());
+            }
+        }
+        assert_eq!(seen.len(), 1000, "all have their turn");
+        let plain: Vec<Vec<u64>> = (0..100).map(|example| vec![example]).collect();
+        let (apart, new) = (Order::apart(&plain, 7, 3, 1), Order::new(100, 3, 1));
+        assert_eq!(apart.map(|order| order.examples), Some(new.examples[..98].to_vec()));
+        assert!(Order::apart(&vec![vec![1]; 20], 2, 3, 0).is_none());
     }
 
     #[test]

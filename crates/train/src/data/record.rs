@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
+use super::column::Column;
 use super::{Candidate, Example};
 
-/// The fields of a JSON object in the order of the file: sentence-transformers' columns count by order.
+/// The fields of a JSON object in the order of the file: columns of unknown names count by order.
 struct Fields(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -87,28 +88,91 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Example, String> {
     } else {
         columns(&fields)?
     };
-    if example.positives.is_empty() {
-        return Err("no positive passage".to_owned());
-    }
-    Ok(example)
+    example.checked()
 }
 
 fn query(fields: &Fields, names: &[&str]) -> Result<String, String> {
     fields.text(names).ok_or_else(|| format!("no text {:?}", names.join(" or ")))
 }
 
-/// Columns by their order: anchor, positive, negatives; a number is the label of the pair.
+/// sentence-transformers' columns: by their names where those are known, else in the order anchor, positive,
+/// negatives. A pair may have a label.
 fn columns(fields: &Fields) -> Result<Example, String> {
     let ids = ["query_id", "id", "_id", "idx"];
-    let columns = fields.0.iter().filter(|(name, _)| !ids.contains(&name.as_str()));
-    let mut texts = columns.clone().filter_map(|(_, value)| value.as_str());
-    let label = columns.filter_map(|(_, value)| value.as_f64()).next();
-    let (Some(query), Some(positive)) = (texts.next(), texts.next()) else { return Err(EXPECTED.to_owned()) };
+    let mut label = None;
+    let mut columns: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, value) in fields.0.iter().filter(|(name, _)| !ids.contains(&name.as_str())) {
+        if Column::named(name) == Some(Column::Label) {
+            label = Some(number(value).ok_or_else(|| format!("the {name} {value} is no number"))?);
+            continue;
+        }
+        let texts = match value {
+            Value::String(text) => vec![text.as_str()],
+            Value::Array(texts) if is_negative(name) => {
+                let texts = texts.iter().map(|text| text.as_str().ok_or(text));
+                texts
+                    .collect::<Result<_, _>>()
+                    .map_err(|other| format!("{other} in {name}, where a text is expected"))?
+            }
+            // Some rows of a table have fewer negatives than others.
+            Value::Null if columns.len() > 1 => Vec::new(),
+            other => {
+                return Err(format!("{name} is {}, where a text is expected; {EXPECTED}", shortened(other)));
+            }
+        };
+        columns.push((name, texts));
+    }
+    let place = |wanted: Column| columns.iter().position(|(name, _)| Column::named(name) == Some(wanted));
+    let (query, positive) = match (place(Column::Query), place(Column::Text)) {
+        (Some(query), Some(positive)) => (query, positive),
+        _ => (0, 1),
+    };
+    let by_name = place(Column::Query).is_some() && place(Column::Text).is_some();
+    let text = |index: usize| {
+        columns.get(index).filter(|(name, _)| !is_negative(name)).and_then(|(_, texts)| texts.first())
+    };
+    let (Some(query_text), Some(positive_text)) = (text(query), text(positive)) else {
+        return Err(EXPECTED.to_owned());
+    };
+    let mut negatives = Vec::new();
+    let others = columns.iter().enumerate().filter(|(index, _)| ![query, positive].contains(index));
+    for (_, (name, texts)) in others {
+        if by_name && !is_negative(name) && Column::named(name) != Some(Column::Text) {
+            return Err(format!(
+                "{name} is neither a query nor a passage; leave it out, or name it negative"
+            ));
+        }
+        negatives
+            .extend(texts.iter().filter(|text| !text.trim().is_empty()).map(|text| Candidate::plain(*text)));
+    }
     Ok(Example {
-        query: query.to_owned(),
-        positives: vec![Candidate { label, ..Candidate::plain(positive) }],
-        negatives: texts.map(Candidate::plain).collect(),
+        query: (*query_text).to_owned(),
+        positives: vec![Candidate { label, ..Candidate::plain(*positive_text) }],
+        negatives,
     })
+}
+
+/// Whether a column of that name holds negatives.
+fn is_negative(name: &str) -> bool {
+    Column::named(name) == Some(Column::Negative) || name.to_ascii_lowercase().contains("neg")
+}
+
+/// A label: a number, perhaps as text, or true or false.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Bool(is_relevant) => Some(f64::from(u8::from(*is_relevant))),
+        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
+        other => other.as_f64(),
+    }
+}
+
+/// The beginning of a value, for messages.
+fn shortened(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
 }
 
 /// FlagEmbedding's lists of texts and of their scores.
@@ -181,8 +245,14 @@ mod tests {
         let one = |text: &str| vec![format!("--Some({text:?})-")];
         let triplet = r#"{"z_anchor": "q", "positive": "p", "a_negative": "n"}"#;
         assert_eq!(texts(triplet), ("q".to_owned(), one("p"), one("n")));
-        let pair = r#"{"sentence1": "q", "sentence2": "p", "label": 1}"#;
-        assert_eq!(texts(pair).1, [r#"--Some("p")Some(1.0)"#]);
+        let sorted = r#"{"negative": "n", "positive": "p", "query": "q"}"#;
+        assert_eq!(texts(sorted), texts(triplet), "names that are known count, not their order");
+        let listed = r#"{"query": "q", "positive": "p", "negatives": ["n", ""], "negative_9": null}"#;
+        assert_eq!(texts(listed), texts(triplet), "as a list");
+        for label in ["1", "1.0", "true", "\"1\""] {
+            let pair = format!(r#"{{"sentence1": "q", "sentence2": "p", "label": {label}}}"#);
+            assert_eq!(texts(&pair).1, [r#"--Some("p")Some(1.0)"#]);
+        }
         let dpr = r#"{"question": "q", "positive_ctxs": [{"title": "t", "text": "p", "passage_id": 7}],
             "hard_negative_ctxs": [{"title": "", "text": "h"}], "negative_ctxs": [{"text": "n"}]}"#;
         let expected = vec![r#"Some("7")Some("t")Some("p")-"#.to_owned()];
@@ -208,6 +278,15 @@ mod tests {
             (r#"{"query": "q", "pos": ["p"], "pos_scores": [1, 2]}"#, "1 texts and 2 scores"),
             (r#"{"query": "q", "positives": [{"rank": 1}]}"#, "without text and identifier"),
             (r#"{"pos": ["p"]}"#, "no text \"query\""),
+            (r#"{"anchor": null, "positive": "p", "negative": "n"}"#, "anchor is null"),
+            (r#"{"anchor": 5, "positive": "p", "negative": "n"}"#, "anchor is 5"),
+            (r#"{"query": "q", "positive": "p", "source": "wiki"}"#, "source is neither"),
+            (r#"{"query": "q", "positive": "p", "hard_negatives": [1]}"#, "1 in hard_negatives"),
+            (r#"{"query": "q", "positive": "p", "more": ["n"]}"#, "more is [\"n\"]"),
+            (r#"{"query": "q", "passage": "p", "label": "yes"}"#, "the label \"yes\" is no number"),
+            (r#"{"query": "q", "negative": "n"}"#, "expected DPR's"),
+            (r#"{"query": " ", "positive": "p"}"#, "the query is empty"),
+            (r#"{"query": "q", "pos": [""]}"#, "a positive passage is empty"),
         ] {
             let error = parse(json.as_bytes()).unwrap_err();
             assert!(error.contains(problem), "{error}");

@@ -38,7 +38,14 @@ impl Records {
         let start = if map.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let mut begin = map[start..].iter().filter(|byte| !byte.is_ascii_whitespace());
         let (places, form) = match [begin.next(), begin.next()] {
-            [Some(b'['), Some(b'{' | b']')] => (elements(&map), Form::Json),
+            [Some(b'['), Some(b'{' | b']')] => {
+                let elements = elements(&map[start..]).map_err(|place| {
+                    let line = line_of(&map, start + place);
+                    let problem = "an element that is no object, or an array without an end".to_owned();
+                    TrainError::Record { path: path.to_owned(), line, problem }
+                })?;
+                (elements.into_iter().map(|own| own.start + start..own.end + start).collect(), Form::Json)
+            }
             [Some(b'{') | None, _] => (lines(&map, start), Form::Json),
             _ => (lines(&map, start), Form::Lines),
         };
@@ -71,10 +78,19 @@ impl Records {
 
     /// The error that a record has this problem.
     pub(super) fn error(&self, index: usize, problem: String) -> TrainError {
-        let before = &self.map[..self.places[index].start];
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let line = line_of(&self.map, self.places[index].start);
         TrainError::Record { path: self.path.clone(), line, problem }
     }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The line of a byte, from 1.
+fn line_of(bytes: &[u8], place: usize) -> usize {
+    bytes[..place].iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
 /// The lines from `start` on that are not blank.
@@ -89,38 +105,44 @@ fn lines(bytes: &[u8], mut start: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// The elements of an array. What is between or after them is not checked: a truncated last element is a
-/// record that does not parse.
-fn elements(bytes: &[u8]) -> Vec<Range<usize>> {
+/// The elements of an array of objects. A truncated last element is a record that does not parse.
+///
+/// # Errors
+/// The place of what is no object, or of the end of an array that does not end.
+fn elements(bytes: &[u8]) -> Result<Vec<Range<usize>>, usize> {
     let mut found = Vec::new();
-    let (mut depth, mut start) = (0_usize, None);
+    let (mut depth, mut start, mut has_ended) = (0_usize, None, false);
     let (mut in_string, mut escaped) = (false, false);
     for (index, &byte) in bytes.iter().enumerate() {
         if in_string {
             (in_string, escaped) = (escaped || byte != b'"', !escaped && byte == b'\\');
             continue;
         }
+        let is_between = depth < 2 && start.is_none();
         match byte {
+            b'[' if depth == 0 && !has_ended => depth = 1,
+            b']' if depth == 1 => (depth, has_ended) = (0, true),
+            b'{' if depth == 1 => (depth, start) = (2, Some(index)),
+            b',' if depth == 1 => {}
+            _ if byte.is_ascii_whitespace() => {}
+            _ if is_between => return Err(index),
             b'"' => in_string = true,
-            b'[' | b'{' => {
-                if depth == 1 {
-                    start = Some(index);
-                }
-                depth += 1;
-            }
+            b'[' | b'{' => depth += 1,
             b']' | b'}' => {
-                depth = depth.saturating_sub(1);
-                if depth == 1
-                    && let Some(start) = start.take()
-                {
-                    found.push(start..index + 1);
+                depth -= 1;
+                if depth == 1 {
+                    found.extend(start.take().map(|start| start..index + 1));
                 }
             }
             _ => {}
         }
     }
-    found.extend(start.map(|start| start..bytes.len()));
-    found
+    match start {
+        Some(start) => found.push(start..bytes.len()),
+        None if !has_ended => return Err(bytes.len()),
+        None => {}
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -130,9 +152,19 @@ mod tests {
     #[test]
     fn records_are_found() {
         let text = "[{\"a\": \"]\\\"}\"}, {\"b\": [1, {}]}\n]";
-        let found: Vec<&str> = elements(text.as_bytes()).into_iter().map(|range| &text[range]).collect();
+        let found = elements(text.as_bytes()).unwrap_or_default();
+        let found: Vec<&str> = found.into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["{\"a\": \"]\\\"}\"}", "{\"b\": [1, {}]}"]);
-        assert_eq!(elements(b"[{\"a\": 1}, {\"b\"").len(), 2, "a truncated element is a record");
+        assert_eq!(
+            elements(b"[{\"a\": 1}, {\"b\"").map(|found| found.len()),
+            Ok(2),
+            "a truncated element is a record"
+        );
+        for (text, place) in
+            [("[{}, null]", 5), ("[{}, \"x\"]", 5), ("[{}, ", 5), ("[{}] {}", 5), ("[{}]]", 4), ("[{}}", 3)]
+        {
+            assert_eq!(elements(text.as_bytes()), Err(place), "{text}");
+        }
         assert_eq!(lines(b"one\n\n  \ntwo", 0), [0..4, 8..11]);
         assert_eq!(lines(b"...one\ntwo", 3), [3..7, 7..10]);
     }

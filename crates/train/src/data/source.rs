@@ -1,5 +1,8 @@
 //! Where examples come from: files of examples, or queries, judgments and negatives over a collection.
 
+use std::collections::HashSet;
+use std::path::Path;
+
 use indexmap::IndexMap;
 use toller_files::Checksum;
 use toller_ir::{Qrels, Query};
@@ -19,35 +22,94 @@ pub struct Source {
 
 /// Queries with the identifiers of their passages.
 pub struct Judged {
-    examples: Vec<Example>,
+    /// With the identifiers of their queries.
+    examples: Vec<(String, Example)>,
+    left_out: LeftOut,
+}
+
+/// What was given with judgments and makes no example.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Queries without a relevant document.
+    pub queries: usize,
+    /// Relevant documents and negatives that the collection does not have, and the first of them.
+    pub documents: usize,
+    /// The first of them, with its query.
+    pub document: Option<(String, String)>,
+    /// Queries of the negatives that are no examples.
+    pub of_negatives: usize,
+}
+
+impl LeftOut {
+    /// What should not be left out, in words.
+    pub fn problems(&self) -> impl Iterator<Item = String> {
+        let documents = self.document.as_ref().map(|(query, document)| {
+            format!(
+                "{} judged documents and negatives are not in the collection and are left out, such as {document:?} of \
+                 query {query:?}",
+                self.documents
+            )
+        });
+        let negatives = (self.of_negatives > 0).then(|| {
+            format!("the negatives of {} queries are left out, which are no examples", self.of_negatives)
+        });
+        documents.into_iter().chain(negatives)
+    }
 }
 
 impl Judged {
     /// Queries with a relevant document, their relevant documents, and their negatives by query. Negatives
-    /// that are judged relevant are left out.
-    #[must_use]
+    /// that are judged relevant are left out, and documents that the collection does not have.
+    ///
+    /// # Errors
+    /// When the negatives are those of other queries, all of them.
     pub fn new(
         queries: &[Query],
         qrels: &Qrels,
         relevance_level: i32,
         negatives: &IndexMap<String, Vec<Candidate>>,
-    ) -> Self {
-        let example = |query: &Query| {
-            let judged = qrels.query(&query.id)?;
-            let relevant = judged.iter().filter(|(_, grade)| **grade >= relevance_level);
-            let positives: Vec<Candidate> =
-                relevant.map(|(id, _)| Candidate { id: Some(id.clone()), ..Candidate::default() }).collect();
-            let is_relevant = |candidate: &&Candidate| {
-                candidate
-                    .id
-                    .as_ref()
-                    .is_some_and(|id| judged.get(id).is_some_and(|grade| *grade >= relevance_level))
+        has: impl Fn(&str) -> bool,
+    ) -> Result<Self, TrainError> {
+        let (mut examples, mut left_out) = (Vec::new(), LeftOut::default());
+        for query in queries {
+            let judged = qrels.query(&query.id);
+            let is_relevant = |id: &str| {
+                judged.and_then(|judged| judged.get(id)).is_some_and(|grade| *grade >= relevance_level)
             };
+            let mut exists = |candidate: &Candidate| {
+                let id = candidate.id.as_deref().unwrap_or_default();
+                let exists = has(id);
+                if !exists {
+                    left_out.documents += 1;
+                    left_out.document.get_or_insert_with(|| (query.id.clone(), id.to_owned()));
+                }
+                exists
+            };
+            let relevant = judged.into_iter().flatten().filter(|(_, grade)| **grade >= relevance_level);
+            let positives =
+                relevant.map(|(id, _)| Candidate { id: Some(id.clone()), ..Candidate::default() });
+            let positives: Vec<Candidate> = positives.filter(&mut exists).collect();
+            if positives.is_empty() {
+                left_out.queries += 1;
+                continue;
+            }
             let negatives = negatives.get(&query.id).map(Vec::as_slice).unwrap_or_default();
-            let negatives = negatives.iter().filter(|candidate| !is_relevant(candidate)).cloned().collect();
-            (!positives.is_empty()).then(|| Example { query: query.text.clone(), positives, negatives })
-        };
-        Self { examples: queries.iter().filter_map(example).collect() }
+            let negatives = negatives.iter().filter(|own| !own.id.as_deref().is_some_and(is_relevant));
+            let negatives = negatives.filter(|own| exists(own)).cloned().collect();
+            examples.push((query.id.clone(), Example { query: query.text.clone(), positives, negatives }));
+        }
+        let known: HashSet<&str> = examples.iter().map(|(id, _)| id.as_str()).collect();
+        left_out.of_negatives = negatives.keys().filter(|id| !known.contains(id.as_str())).count();
+        if left_out.of_negatives > 0 && left_out.of_negatives == negatives.len() && !examples.is_empty() {
+            return Err(TrainError::ForeignNegatives { queries: negatives.len() });
+        }
+        Ok(Self { examples, left_out })
+    }
+
+    /// What makes no example.
+    #[must_use]
+    pub fn left_out(&self) -> &LeftOut {
+        &self.left_out
     }
 
     /// The number of examples.
@@ -93,7 +155,30 @@ impl Source {
                 Some(rest) => index = rest,
             }
         }
-        Ok(self.judged.as_ref().map(|judged| judged.examples[index].clone()).unwrap_or_default())
+        Ok(self.judged.as_ref().map(|judged| judged.examples[index].1.clone()).unwrap_or_default())
+    }
+
+    /// The error that an example has this problem, with its place.
+    pub(crate) fn error(&self, mut index: usize, problem: String) -> TrainError {
+        for file in &self.files {
+            match index.checked_sub(file.len()) {
+                None => return file.error(index, problem),
+                Some(rest) => index = rest,
+            }
+        }
+        let query = self.judged.as_ref().map(|judged| judged.examples[index].0.clone()).unwrap_or_default();
+        TrainError::Query { query, problem }
+    }
+
+    /// The files that have no example.
+    pub(crate) fn empty_files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().filter(|file| file.is_empty()).map(ExampleFile::path)
+    }
+
+    /// Whether a passage has a text, here or in the collection.
+    pub(crate) fn has_text(&self, candidate: &Candidate) -> bool {
+        let is_known = |id: &String| self.texts.as_ref().is_some_and(|texts| texts.contains(id));
+        candidate.text.is_some() || candidate.id.as_ref().is_some_and(is_known)
     }
 
     /// Gives a passage its text.
@@ -125,7 +210,7 @@ mod tests {
     use indexmap::IndexMap;
     use toller_ir::{Qrels, Query};
 
-    use super::{Candidate, Judged, Source};
+    use super::{Candidate, Judged, LeftOut, Source};
     use crate::TrainError;
 
     #[test]
@@ -137,12 +222,20 @@ mod tests {
         }
         let by_id = |id: &str| Candidate { id: Some(id.to_owned()), ..Candidate::default() };
         let negatives = IndexMap::from([("1".to_owned(), vec![by_id("a"), by_id("b"), by_id("z")])]);
-        let judged = Judged::new(&[query("1"), query("2"), query("3")], &qrels, 1, &negatives);
+        let queries = [query("1"), query("2"), query("3")];
+        let judged = Judged::new(&queries, &qrels, 1, &negatives, |id| id != "z")?;
+        let document = Some(("1".to_owned(), "z".to_owned()));
+        let left_out = LeftOut { queries: 2, documents: 1, document, of_negatives: 0 };
+        assert_eq!(judged.left_out(), &left_out);
+        let foreign = IndexMap::from([("9".to_owned(), vec![by_id("b")])]);
+        let refused = Judged::new(&queries, &qrels, 1, &foreign, |_| true).err();
+        assert!(matches!(refused, Some(TrainError::ForeignNegatives { queries: 1 })));
         let source = Source::new(Vec::new(), Some(judged), None);
         assert_eq!(source.len(), 1, "a query without a relevant document is no example");
         let example = source.get(0)?;
         assert_eq!(example.positives, [by_id("a")]);
-        assert_eq!(example.negatives, [by_id("b"), by_id("z")], "a relevant document is no negative");
+        assert_eq!(example.negatives, [by_id("b")], "a relevant document is no negative");
+        assert_eq!(source.error(0, "no".to_owned()).to_string(), "query \"1\": no");
         assert!(matches!(source.fill(by_id("a")), Err(TrainError::MissingPassage { .. })));
         assert!(source.fill(Candidate::plain("text")).is_ok());
         Ok(())

@@ -1,5 +1,6 @@
 //! A record of tab-separated columns: texts in the order query, positive, negatives, or RocketQA's.
 
+use super::column::Column;
 use super::{Candidate, Example};
 
 /// What is expected of a line, for messages.
@@ -17,43 +18,13 @@ pub(super) enum Last {
     Label,
 }
 
-/// What a header says of a column.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Column {
-    Query,
-    Title,
-    Text,
-    Negative,
-    Label,
-}
-
-/// The names of columns in headers. What follows a name's first underscore does not count: `negative_1`.
-const NAMES: [(&str, Column); 12] = [
-    ("anchor", Column::Query),
-    ("query", Column::Query),
-    ("question", Column::Query),
-    ("sentence1", Column::Query),
-    ("positive", Column::Text),
-    ("passage", Column::Text),
-    ("text", Column::Text),
-    ("sentence2", Column::Text),
-    ("negative", Column::Negative),
-    ("title", Column::Title),
-    ("label", Column::Label),
-    ("score", Column::Label),
-];
-
 /// What a first line says of the last column, if it names the columns.
 ///
 /// # Errors
 /// When the columns are not in an order that can be read.
 pub(super) fn header(line: &[u8]) -> Result<Option<Last>, String> {
     use Column::{Label, Negative, Query, Text, Title};
-    let column = |name: &[u8]| {
-        let name = name.trim_ascii().to_ascii_lowercase();
-        let name = name.split(|byte| *byte == b'_').next().unwrap_or_default();
-        NAMES.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, column)| *column)
-    };
+    let column = |name: &[u8]| Column::named(std::str::from_utf8(name).ok()?);
     let columns: Option<Vec<Column>> = line.split(|&byte| byte == b'\t').map(column).collect();
     let Some(columns) = columns else { return Ok(None) };
     match columns[..] {
@@ -97,11 +68,13 @@ pub(super) fn parse(line: &[u8], last: Last) -> Result<Example, String> {
         (&[query, title, text], Some(_)) => (query, Candidate { label, ..titled(title, text) }, Vec::new()),
         (&[query, text], _) => (query, Candidate { label, ..Candidate::plain(text) }, Vec::new()),
         (&[query, positive, ref negatives @ ..], None) => {
-            (query, Candidate::plain(positive), negatives.iter().copied().map(Candidate::plain).collect())
+            // Some writers fill lines of fewer negatives with empty columns.
+            let negatives = negatives.iter().copied().filter(|text| !text.trim().is_empty());
+            (query, Candidate::plain(positive), negatives.map(Candidate::plain).collect())
         }
         _ => return Err(EXPECTED.to_owned()),
     };
-    Ok(Example { query: query.to_owned(), positives: vec![positive], negatives })
+    Example { query: query.to_owned(), positives: vec![positive], negatives }.checked()
 }
 
 /// The label in a last column; `None` if the column is a text.
@@ -148,7 +121,8 @@ mod tests {
         ] {
             assert_eq!(parse(line.as_bytes(), Last::Any).unwrap(), expected, "{line}");
         }
-        for line in [&b"q"[..], b"", b"q\tt\tp\tt\tn\tx\t1", b"q\t\xff"] {
+        assert_eq!(parse(b"q\tp\t\t", Last::Any).unwrap(), example(plain("p"), vec![]), "no negatives");
+        for line in [&b"q"[..], b"", b"q\tt\tp\tt\tn\tx\t1", b"q\t\xff", b"\tp", b"q\t \tn"] {
             assert!(parse(line, Last::Any).is_err(), "{line:?}");
         }
     }

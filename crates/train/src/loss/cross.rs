@@ -50,8 +50,8 @@ impl CrossLoss {
     /// gradient.
     ///
     /// # Errors
-    /// When a query has no negative among candidates that are compared, all labels are the same, or a label
-    /// is outside of what the loss takes.
+    /// When a query has no negative among candidates that are compared, or a label is outside of what the
+    /// loss takes.
     pub fn grade(self, groups: &Groups, [mut logits, _]: [Vec<f64>; 2]) -> Result<Graded, TrainError> {
         let mut loss = 0.0;
         let count = match self {
@@ -79,9 +79,6 @@ impl CrossLoss {
                     return Err(TrainError::Mismatch(format!(
                         "an example has the label {label}, and this loss takes labels from 0 to 1"
                     )));
-                }
-                if groups.labels.iter().all(|&label| label == 1.0) {
-                    return Err(TrainError::NoNegative { query: 0 });
                 }
                 let pairs = groups.labels.len();
                 let labels = logits.len() / pairs.max(1);
@@ -149,12 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn pairs_without_negatives_are_an_error() {
+    fn queries_without_negatives_are_an_error() {
         let groups = Groups { starts: vec![0, 1, 2], scores: Vec::new(), labels: vec![1.0; 2] };
-        for loss in [CrossLoss::Binary, CrossLoss::Listwise, CrossLoss::RankNet, CrossLoss::Lambda] {
+        for loss in [CrossLoss::Listwise, CrossLoss::RankNet, CrossLoss::Lambda] {
             let graded = loss.grade(&groups, [vec![0.5, 1.0], Vec::new()]);
             assert!(matches!(graded, Err(TrainError::NoNegative { query: 0 })));
         }
+        let graded = CrossLoss::Binary.grade(&groups, [vec![0.5, 1.0], Vec::new()]);
+        assert!(graded.is_ok_and(|graded| graded.loss > 0.0), "labelled pairs are learned from one by one");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The learning rate over a run.
 
+use std::fmt;
+
 use toller_ir::named;
 
 named! {
@@ -22,15 +24,25 @@ named! {
 pub enum Warmup {
     /// This many steps.
     Steps(u64),
-    /// This share of all steps, rounded up.
+    /// This share of all steps, rounded up; never all of them.
     Share(f64),
 }
 
+impl fmt::Display for Warmup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Steps(steps) => write!(f, "{steps} steps"),
+            Self::Share(share) => write!(f, "{share} of the steps"),
+        }
+    }
+}
+
 impl Warmup {
-    /// Below 1 a share, else steps.
+    /// A whole number from 1 on is steps, any other a share.
     #[must_use]
     pub fn of(number: f64) -> Self {
-        if number >= 1.0 && number.is_finite() { Self::Steps(number as u64) } else { Self::Share(number) }
+        let is_count = number >= 1.0 && number.is_finite() && number.fract() == 0.0;
+        if is_count { Self::Steps(number as u64) } else { Self::Share(number) }
     }
 
     /// In steps.
@@ -38,7 +50,7 @@ impl Warmup {
     pub fn steps(self, total: u64) -> u64 {
         match self {
             Self::Steps(steps) => steps,
-            Self::Share(share) => (share * total as f64).ceil() as u64,
+            Self::Share(share) => ((share * total as f64).ceil() as u64).min(total.saturating_sub(1)),
         }
     }
 }
@@ -73,5 +85,7 @@ mod tests {
         assert!((Schedule::Cosine.factor(6, 2, 10) - 0.5).abs() < 1e-15);
         assert_eq!(Schedule::Linear.factor(0, 0, 1), 1.0, "a run of one step learns");
         assert_eq!((Warmup::Share(0.1).steps(11), Warmup::Steps(3).steps(11)), (2, 3));
+        assert_eq!(Warmup::Share(0.1).steps(1), 0, "the only step of a run learns");
+        assert_eq!((Warmup::of(3.0), Warmup::of(1.5)), (Warmup::Steps(3), Warmup::Share(1.5)));
     }
 }

@@ -6,6 +6,8 @@ mod reference;
 mod candle;
 mod dev;
 mod gradient;
+mod refused;
 mod run;
+mod saved;
 mod tokens;
 mod torch;

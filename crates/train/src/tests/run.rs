@@ -41,6 +41,7 @@ pub(super) fn settings() -> Settings {
         chunks: Chunks::Bytes(1 << 30),
         save_every: 3,
         keep: 2,
+        no_duplicates: false,
     }
 }
 
@@ -56,12 +57,10 @@ impl Toy {
         let folder = tempfile::tempdir().unwrap();
         let line = |(index, topic): (usize, &&str)| {
             let other = TOPICS[(index + 5) % TOPICS.len()];
-            let columns =
-                serde_json::json!({"anchor": query(topic), "positive": passage(topic), "x": passage(other)});
+            let columns = serde_json::json!({"anchor": query(topic), "positive": passage(topic), "negative": passage(other)});
             format!("{columns}\n")
         };
         let lines: String = TOPICS.iter().enumerate().map(line).collect();
-        // The keys of `json!` are sorted: anchor, positive, x.
         fs::write(folder.path().join("data.jsonl"), lines).unwrap();
         Some(Self { folder, model })
     }
@@ -178,13 +177,14 @@ fn the_saved_model_encodes_as_the_trained_one() {
         };
         let (task, model) = Toy::contrastive(load(9), load(17));
         let name = format!("out-{number}");
-        let settings = Settings { length: Length::Steps(1), ..settings() };
+        let settings = Settings { length: Length::Steps(1), warmup: Warmup::Share(0.1), ..settings() };
         run(toy.trainer(task, model, None, settings, &name).unwrap(), u64::MAX);
         let trained = DualEncoder::load(&toy.output(&name), &LoadOptions::default()).unwrap();
         let tower = trained.tower(Role::Passage);
         assert_eq!(tower.pooling(), saved, "{}", toy.model.display());
-        // Where the length is written, it is that of passages.
-        assert!(toy.model != plain || tower.max_length() == 17, "{}", tower.max_length());
+        assert_eq!(tower.max_length(), 17, "the longer one, that of passages");
+        let before = DualEncoder::load(&toy.model, &LoadOptions::default()).unwrap();
+        assert_ne!(trained.fingerprint(), before.fingerprint(), "the only step learned");
     }
     toy.model = fixture("models/bert-pooler");
     let pooler = || {
@@ -227,12 +227,15 @@ fn what_cannot_go_on_is_an_error() {
     let Some(toy) = Toy::new("mbert-dpr") else { return };
     run(toy.dual(settings(), "out").unwrap(), 3);
     let other = toy.dual(Settings { seed: 12, ..settings() }, "out").err();
-    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "seed"));
+    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "seed: 11, not 12"));
     let state = toy.output("out/checkpoints/step-00000003.bin");
     let mut bytes = fs::read(&state).unwrap();
     bytes[1000] ^= 1;
     fs::write(&state, bytes).unwrap();
-    assert!(matches!(toy.dual(settings(), "out").err(), Some(TrainError::Damaged { .. })));
+    assert!(
+        matches!(toy.dual(settings(), "out").err(), Some(TrainError::Damaged { .. })),
+        "there is no other"
+    );
     let trainer = toy.dual(settings(), "locked").unwrap();
     assert!(matches!(toy.dual(settings(), "locked").err(), Some(TrainError::Locked(_))));
     drop(trainer);
@@ -252,6 +255,37 @@ fn what_cannot_go_on_is_an_error() {
     let stop = AtomicBool::new(false);
     let error = toy.dual(alone, "alone").unwrap().run(&stop, "", |_| ()).err();
     assert!(matches!(error, Some(TrainError::NoNegative { .. })));
+    let endless = Settings { warmup: Warmup::Steps(7), ..settings() };
+    let error = toy.dual(endless, "endless").err();
+    assert!(matches!(error, Some(TrainError::Warmup { warmup: 7, steps: 7 })));
+    assert!(!toy.output("endless").exists());
+}
+
+#[test]
+fn a_damaged_checkpoint_is_not_the_end() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let settings = || Settings { save_every: 2, ..settings() };
+    run(toy.dual(settings(), "whole").unwrap(), u64::MAX);
+    run(toy.dual(settings(), "out").unwrap(), 4);
+    let checkpoints = toy.output("out/checkpoints");
+    let last = checkpoints.join("step-00000004.bin");
+    let mut bytes = fs::read(&last).unwrap();
+    bytes[1000] ^= 1;
+    fs::write(&last, &bytes).unwrap();
+    // What kills leave: a checkpoint without its manifest, and files that were not renamed yet.
+    for name in ["step-00000005.bin", ".step-00000006.bin.nwZdNO.tmp"] {
+        fs::write(checkpoints.join(name), &bytes).unwrap();
+    }
+    fs::write(toy.output("out/.training.svg.OlrxeK.tmp"), "").unwrap();
+    let trainer = toy.dual(settings(), "out").unwrap();
+    assert_eq!((trainer.step(), trainer.damaged().len()), (2, 1));
+    let mut left = toller_files::names_in(&checkpoints).unwrap();
+    left.sort_unstable();
+    assert_eq!(left, ["step-00000002.bin", "step-00000002.json"]);
+    assert!(!toy.output("out/.training.svg.OlrxeK.tmp").exists());
+    run(trainer, u64::MAX);
+    let weights = |name: &str| fs::read(toy.output(name).join("model.safetensors")).unwrap();
+    assert!(weights("out") == weights("whole"));
 }
 
 #[test]
@@ -293,7 +327,8 @@ fn a_step_follows_the_gradient_at_perturbed_embeddings() {
     };
     let of = |perturbation: Option<f64>, name: &str| {
         // A step so small that it changes no number: what is left is what the perturbation leaves.
-        let settings = Settings { perturbation, rate: 1e-30, length: Length::Steps(1), ..settings() };
+        let (length, warmup) = (Length::Steps(1), Warmup::Steps(0));
+        let settings = Settings { perturbation, rate: 1e-30, length, warmup, ..settings() };
         let mut trainer = toy.dual(settings, name).unwrap();
         let before = values(&trainer);
         let mut step = None;

@@ -2,6 +2,7 @@
 
 use toller_encoder::TextPooling;
 use toller_ir::Role;
+use toller_tokenizer::PairTruncation;
 use toller_train::{CrossLoss, LossOfVectors, Rule, Schedule, Similarity};
 
 use super::config;
@@ -143,6 +144,10 @@ pub struct RankingArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub title_separator: Option<String>,
 
+    /// Count and skip bad lines of queries, collection and judgments instead of stopping at the first
+    #[arg(long)]
+    pub skip_bad_lines: bool,
+
     #[command(flatten)]
     pub run: RunArgs,
 
@@ -206,6 +211,10 @@ pub struct DualArgs {
     #[arg(long, conflicts_with = "symmetric")]
     pub no_in_batch: bool,
 
+    /// Let no query and no passage occur twice in a batch, where it would be its own negative
+    #[arg(long)]
+    pub no_duplicates: bool,
+
     /// Train separate encoders for queries and passages, from one
     #[arg(long)]
     pub untie: bool,
@@ -236,6 +245,11 @@ pub struct CrossArgs {
     /// What is learned: binary, two-labels, listwise, ranknet or lambda [default: by the labels of the model]
     #[arg(long, value_name = "NAME", value_parser = by_name::<CrossLoss>(CrossLoss::NAMES))]
     pub loss: Option<CrossLoss>,
+
+    /// Which text is cut when a pair is too long: only_second (the passage) or longest_first [default:
+    /// only_second]
+    #[arg(long, value_name = "HOW")]
+    pub truncation: Option<PairTruncation>,
 }
 
 /// `toller train token`.
@@ -286,7 +300,7 @@ impl RankingArgs {
             options: [dev_queries, dev_qrels, dev_run, dev_depth, dev_measures], lists: [dev_corpus], switches: []);
         let completed = completed!(self, file,
             options: [queries, qrels, relevance_level, negatives, negatives_per_query, title_separator],
-            lists: [data, corpus], switches: []);
+            lists: [data, corpus], switches: [skip_bad_lines]);
         Self { run, dev, ..completed }
     }
 }
@@ -299,7 +313,7 @@ impl DualArgs {
         let train = self.train.clone().over(file.train.clone());
         let completed = completed!(self.clone(), file,
             options: [loss, similarity, temperature, only, query_max_length, pooling, query_model],
-            lists: [], switches: [symmetric, no_in_batch, untie]);
+            lists: [], switches: [symmetric, no_in_batch, no_duplicates, untie]);
         Ok(Self { train, ..completed })
     }
 }
@@ -310,7 +324,7 @@ impl CrossArgs {
         let Some(path) = &self.train.run.config else { return Ok(self.clone()) };
         let file: Self = config::read(path)?;
         let train = self.train.clone().over(file.train.clone());
-        let completed = completed!(self.clone(), file, options: [loss], lists: [], switches: []);
+        let completed = completed!(self.clone(), file, options: [loss, truncation], lists: [], switches: []);
         Ok(Self { train, ..completed })
     }
 }

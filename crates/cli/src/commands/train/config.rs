@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 
 use clap::{Args, FromArgMatches};
+use toller_files::FileError;
 use toml::{Table, Value};
 
 use crate::args::paths::InputPath;
-use crate::error::{Context, UsageError};
+use crate::error::UsageError;
 
 /// Reads options from a file, as if they were flags.
 pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
-    let text = std::fs::read_to_string(path.as_ref()).context(format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(path.as_ref()).map_err(FileError::on("read", path.as_ref()))?;
     let in_file =
         |problem: String| UsageError::new(format!("{}: {problem}", path.display()), "correct the file");
     let table: Table = text.parse().map_err(|error: toml::de::Error| in_file(error.to_string()))?;
@@ -19,24 +20,28 @@ pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
         if name == "config" {
             return Err(in_file("a file of options names no other".to_owned()).into());
         }
-        let flag = OsString::from(format!("--{name}"));
         let values = match value {
             Value::Boolean(false) => continue,
-            Value::Boolean(true) => Vec::new(),
+            Value::Boolean(true) => {
+                flags.push(OsString::from(format!("--{name}")));
+                continue;
+            }
             Value::Array(values) => values.clone(),
             value => vec![value.clone()],
         };
-        flags.push(flag);
         for value in values {
-            flags.push(match value {
-                Value::String(text) => text.into(),
-                Value::Integer(_) | Value::Float(_) => value.to_string().into(),
+            let text = match value {
+                Value::String(text) => text,
+                Value::Integer(_) | Value::Float(_) => value.to_string(),
                 other => return Err(in_file(format!("{name} = {other}: expected text or a number")).into()),
-            });
+            };
+            // In one word, so that a value with a dash at its beginning is no flag.
+            flags.push(format!("--{name}={text}").into());
         }
     }
     let command = A::augment_args(clap::Command::new("config").disable_help_flag(true));
     let matches =
         command.try_get_matches_from(flags).and_then(|mut found| A::from_arg_matches_mut(&mut found));
-    Ok(matches.map_err(|error| in_file(error.to_string()))?)
+    let problem = |error: clap::Error| error.to_string().trim_start_matches("error: ").trim_end().to_owned();
+    Ok(matches.map_err(|error| in_file(problem(error)))?)
 }

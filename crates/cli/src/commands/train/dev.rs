@@ -37,18 +37,25 @@ pub fn open(train: &RankingArgs, task: &Task, engine: &Engine, ui: &Ui) -> crate
         UsageError::new(format!("--relevance-level {relevance_level}"), "give 0 or more for a dev set")
     })?;
     let judge = Judge {
-        qrels: read_judgments(qrels, None, false, ui)?,
+        qrels: read_judgments(qrels, None, train.skip_bad_lines, ui)?,
         measures: measures(&[args.dev_measures.clone().unwrap_or_else(|| "nDCG@10".to_owned())])?,
         relevance_level: level,
     };
-    let (queries, _) = read_queries(&[queries.input()], &ReadOptions::default())?;
+    let reading = ReadOptions { skip_bad_lines: train.skip_bad_lines, ..ReadOptions::default() };
+    let (queries, _) = read_queries(&[queries.input()], &reading)?;
+    let collection = ReadOptions { skip_bad_lines: train.skip_bad_lines, ..ReadOptions::default() };
     let set = match (task, &args.dev_run) {
+        (Task::Dual { .. }, None) if args.dev_depth.is_some() => {
+            let remedy = "omit --dev-depth: a dual encoder searches --dev-corpus for 1,000 hits";
+            return Err(UsageError::new("--dev-depth is for a cross-encoder", remedy).into());
+        }
         (Task::Dual { .. }, None) => {
-            RankedSet::search(task, &queries, open_collection(&corpus, &ReadOptions::default())?, judge)?
+            RankedSet::search(task, &queries, open_collection(&corpus, &collection)?, judge)?
         }
         (Task::Cross { .. }, Some(run)) => {
             let (run, _) = read_run(&run.input(), &ReadOptions::default())?;
-            let texts = engine.texts(&corpus, &TextsOptions::default())?;
+            let options = TextsOptions { reading: collection, ..TextsOptions::default() };
+            let texts = engine.texts(&corpus, &options)?;
             let depth = args.dev_depth.map_or(DEPTH, |depth| depth as usize);
             RankedSet::rerank(task, &queries, &run, depth, &texts, judge)?
         }

@@ -12,12 +12,12 @@ use toller_encoder::{
 use toller_engine::Engine;
 use toller_files::{Input, expand};
 use toller_hub::{ModelSource, Origin};
-use toller_ir::Role;
-use toller_texts::TextsOptions;
+use toller_ir::{Role, counted};
+use toller_texts::{Texts, TextsOptions};
 use toller_train::{
-    Chunks, CrossLoss, DualObjective, Ending, ExampleFile, Judged, Length, MarkedFile, Model, Optimizer,
-    Rates, Report, Settings, Source, Task, Titles, TokenTask, TrainError, Trainer, Warmup, card,
-    read_negatives, token_card,
+    Chunks, CrossLoss, DualObjective, Ending, ExampleFile, Inspected, Judged, LeftOut, Length, MarkedFile,
+    Model, Optimizer, Rates, Report, Settings, Source, Task, Titles, TokenTask, TrainError, Trainer, Warmup,
+    card, read_negatives, token_card,
 };
 
 use super::args::{CrossArgs, DualArgs, RankingArgs, RunArgs, TokenArgs};
@@ -60,7 +60,8 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
         symmetric: args.symmetric,
     };
     let (similarity, loss) = objective.complete(is_unit).map_err(usage)?;
-    let settings = ranking_settings(&args.train, Rates::of_model(queries.tower(Role::Query).folder())?)?;
+    let dropout = Rates::of_model(queries.tower(Role::Query).folder())?;
+    let settings = ranking_settings(&args.train, args.no_duplicates, dropout)?;
     let titles = Titles::Joined(separator(&args.train));
     let task = Task::Dual { queries, passages, similarity, loss, titles };
     train_ranking(task, model, settings, &args.train, (&engine, &output), ui)
@@ -71,12 +72,14 @@ pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
     let (source, output) = open_model(&args.train.run, &engine)?;
     let max_length = args.train.run.max_length.map(|length| length as usize);
     // The label of a score does not matter here, and the first always exists.
-    let options = CrossEncoderOptions { max_length, label: Some(0), ..CrossEncoderOptions::default() };
+    let truncation = args.truncation.unwrap_or_default();
+    let options =
+        CrossEncoderOptions { max_length, truncation, label: Some(0), ..CrossEncoderOptions::default() };
     let encoder = CrossEncoder::load(&source.directory, &options)?;
     let loss = args.loss.unwrap_or_else(|| CrossLoss::for_labels(encoder.labels().len()));
     loss.check(encoder.labels().len())?;
     let model = Model::cross(&encoder)?;
-    let settings = ranking_settings(&args.train, Rates::of_model(encoder.folder())?)?;
+    let settings = ranking_settings(&args.train, false, Rates::of_model(encoder.folder())?)?;
     let task = Task::Cross { encoder, loss, separator: separator(&args.train) };
     train_ranking(task, model, settings, &args.train, (&engine, &output), ui)
 }
@@ -130,10 +133,11 @@ fn separator(args: &RankingArgs) -> String {
     args.title_separator.clone().unwrap_or_else(|| " ".to_owned())
 }
 
-fn ranking_settings(args: &RankingArgs, own: Rates) -> crate::Result<Settings> {
+fn ranking_settings(args: &RankingArgs, no_duplicates: bool, own: Rates) -> crate::Result<Settings> {
     let negatives = args.negatives_per_query.map(|negatives| negatives as usize);
     let default = Settings::new(own);
-    settings(&args.run, Settings { negatives: negatives.unwrap_or(default.negatives), ..default })
+    let negatives = negatives.unwrap_or(default.negatives);
+    settings(&args.run, Settings { negatives, no_duplicates, ..default })
 }
 
 /// The settings that the flags give, and for the rest the default.
@@ -185,34 +189,49 @@ fn examples(args: &RankingArgs, engine: &Engine, ui: &Ui) -> crate::Result<Sourc
         let remedy = "give --data FILE, or --queries, --corpus and --qrels";
         return Err(UsageError::new("there is nothing to learn from", remedy).into());
     }
-    let of_queries = [("--qrels", args.qrels.is_some()), ("--negatives", args.negatives.is_some())];
+    let of_queries = [
+        ("--qrels", args.qrels.is_some()),
+        ("--negatives", args.negatives.is_some()),
+        ("--relevance-level", args.relevance_level.is_some() && args.dev.dev_qrels.is_none()),
+    ];
     if let (None, Some((flag, _))) = (&args.queries, of_queries.into_iter().find(|(_, is_given)| *is_given)) {
         let message = format!("{flag} is for --queries, which is not given");
         return Err(UsageError::new(message, format!("give --queries, or leave {flag} out")).into());
     }
     let files = args.data.iter().map(|path| ExampleFile::open(path)).collect::<Result<Vec<_>, _>>()?;
-    let judged = args.queries.as_ref().map(|path| judged(args, &path.input(), ui)).transpose()?;
     let texts = if args.corpus.is_empty() {
         None
     } else {
-        Some(engine.texts(&expand(&args.corpus)?, &TextsOptions::default())?)
+        let reading = ReadOptions { skip_bad_lines: args.skip_bad_lines, ..ReadOptions::default() };
+        Some(engine.texts(&expand(&args.corpus)?, &TextsOptions { reading, ..TextsOptions::default() })?)
     };
+    let judged =
+        args.queries.as_ref().map(|path| judged(args, &path.input(), texts.as_ref(), ui)).transpose()?;
     Ok(Source::new(files, judged, texts))
 }
 
-fn judged(args: &RankingArgs, queries: &Input, ui: &Ui) -> crate::Result<Judged> {
-    let (Some(qrels), false) = (&args.qrels, args.corpus.is_empty()) else {
+fn judged(args: &RankingArgs, queries: &Input, texts: Option<&Texts>, ui: &Ui) -> crate::Result<Judged> {
+    let (Some(qrels), Some(texts)) = (&args.qrels, texts) else {
         return Err(
             UsageError::new("--queries needs judgments and texts", "give --qrels and --corpus").into()
         );
     };
-    let (queries, _) = read_queries(std::slice::from_ref(queries), &ReadOptions::default())?;
-    let qrels = read_judgments(qrels, None, false, ui)?;
+    let reading = ReadOptions { skip_bad_lines: args.skip_bad_lines, ..ReadOptions::default() };
+    let (found, skipped) = read_queries(std::slice::from_ref(queries), &reading)?;
+    ui.skipped(&format!("{queries}: "), &skipped);
+    let qrels = read_judgments(qrels, None, args.skip_bad_lines, ui)?;
     let negatives = match &args.negatives {
         Some(path) => read_negatives(path)?,
         None => IndexMap::new(),
     };
-    Ok(Judged::new(&queries, &qrels, args.relevance_level.unwrap_or(1), &negatives))
+    let level = args.relevance_level.unwrap_or(1);
+    let judged = Judged::new(&found, &qrels, level, &negatives, |id| texts.contains(id))?;
+    let LeftOut { queries, .. } = judged.left_out();
+    if *queries > 0 {
+        ui.status(format!("{} without a relevant document left out", counted(*queries, "query")));
+    }
+    judged.left_out().problems().for_each(|problem| ui.warning(problem));
+    Ok(judged)
 }
 
 fn train_ranking(
@@ -226,10 +245,28 @@ fn train_ranking(
     let stop = interrupt::flag(ui, STOPPING)?;
     let source = examples(args, engine, ui)?;
     let dev = dev::open(args, &task, engine, ui)?;
-    let files = args.data.iter().chain(&args.queries).chain(&args.corpus);
-    let card = card(args.run.model.as_deref().unwrap_or_default(), &file_names(files), &task, &settings);
-    let trainer = Trainer::new(task, model, source, dev, settings, output)?;
+    let files =
+        args.data.iter().chain(&args.queries).chain(&args.qrels).chain(&args.negatives).chain(&args.corpus);
+    let name = args.run.model.as_deref().unwrap_or_default();
+    let card = card(name, &file_names(files), &task, &model, &settings);
+    let trainer = Trainer::new(task, model, source, dev, settings, output).map_err(usage)?;
     train(trainer, &args.run, output, &card, &stop, ui)
+}
+
+/// Says what is learned from.
+fn describe(found: &Inspected, steps: u64, ui: &Ui) {
+    let Inspected { examples, with_negatives, repeated, is_apart } = *found;
+    let examples = counted(examples, "example");
+    ui.status(format!(
+        "{examples}, {with_negatives} of them with negatives of their own; {}",
+        counted(steps, "step")
+    ));
+    if repeated > 0 && !is_apart {
+        ui.status(format!(
+            "{repeated} of them have a positive of another one. In a batch it is taken for a negative; \
+             --no-duplicates keeps them apart"
+        ));
+    }
 }
 
 fn train(
@@ -241,6 +278,12 @@ fn train(
     ui: &Ui,
 ) -> crate::Result<()> {
     let (done, total) = (trainer.step(), trainer.total());
+    for error in trainer.damaged() {
+        ui.warning(format!("{error}; going on from the checkpoint before it"));
+    }
+    if let Some(found) = trainer.inspected() {
+        describe(&found, total, ui);
+    }
     if done > 0 {
         ui.status(format!("going on after step {done} of {total}"));
     }

@@ -1,0 +1,86 @@
+//! Files of a model directory: copies, and JSON that is changed in place.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use toller_checkpoint::read_json;
+use toller_files::{AtomicFile, FileError, names_in};
+
+use super::MODULES;
+use crate::TrainError;
+
+/// Endings of files that hold weights, which are not copied.
+const WEIGHTS: [&str; 9] =
+    [".safetensors", ".bin", ".h5", ".msgpack", ".ot", ".onnx", ".pt", ".pth", ".index.json"];
+
+/// The names, or their beginnings, of files that belong to the model before training alone: its README, the
+/// vectors that it should give, and the files of the run that trained it.
+const NOT_COPIED: [&str; 6] =
+    ["README.md", "expected", "run.json", "log.jsonl", "evaluations.jsonl", "training.svg"];
+
+/// Whether a file is sentence-transformers' own.
+fn is_of_sentence_transformers(name: &str) -> bool {
+    name == MODULES || name == "config_sentence_transformers.json" || name.starts_with("sentence_")
+}
+
+/// Copies small files. With `modules`, also those of sentence-transformers, and of the modules' folders:
+/// `1_Pooling`, `2_Dense`.
+pub(super) fn copy_files(from: &Path, to: &Path, modules: bool) -> Result<(), TrainError> {
+    fs::create_dir_all(to).map_err(FileError::on("create", to))?;
+    for name in names_in(from)? {
+        let (source, target) = (from.join(&name), to.join(&name));
+        let is_module = name.starts_with(|first: char| first.is_ascii_digit()) && name.contains('_');
+        if source.is_dir() {
+            if is_module && modules {
+                copy_files(&source, &target, true)?;
+            }
+        } else if !WEIGHTS.iter().any(|ending| name.ends_with(ending))
+            && !name.starts_with('.')
+            && !NOT_COPIED.iter().any(|own| name.starts_with(own))
+            && (modules || !is_of_sentence_transformers(&name))
+        {
+            let bytes = fs::read(&source).map_err(FileError::on("read", &source))?;
+            write(&target, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Changes the object of a file, which need not exist. Writes it if something changed.
+pub(super) fn change_json(
+    path: &Path,
+    change: impl FnOnce(&mut Map<String, Value>),
+) -> Result<(), TrainError> {
+    let before: Map<String, Value> = read_json(path)?.unwrap_or_default();
+    let mut object = before.clone();
+    change(&mut object);
+    if object == before { Ok(()) } else { write_json(path, &Value::Object(object)) }
+}
+
+/// Changes a configuration. The weights are f32 now, whatever they were.
+pub(super) fn change_config(
+    path: &Path,
+    change: impl FnOnce(&mut Map<String, Value>),
+) -> Result<(), TrainError> {
+    change_json(path, |config| {
+        for name in ["dtype", "torch_dtype"] {
+            if let Some(dtype) = config.get_mut(name) {
+                *dtype = json!("float32");
+            }
+        }
+        change(config);
+    })
+}
+
+pub(super) fn write_json(path: &Path, value: &Value) -> Result<(), TrainError> {
+    write(path, format!("{value:#}\n").as_bytes())
+}
+
+/// Writes a file, whole or not at all.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).map_err(FileError::on("write", path))?;
+    Ok(file.commit()?)
+}

@@ -1,0 +1,104 @@
+//! What is refused before the first step, and batches without duplicates.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+
+use toller_encoder::{CrossEncoder, CrossEncoderOptions};
+
+use super::run::{Toy, run, settings};
+use crate::{CrossLoss, DualLoss, Ending, Inspected, Length, Model, Settings, Task, TrainError, Trainer};
+
+/// The same line for each number.
+fn lines(line: impl Fn(usize) -> String) -> String {
+    (0..12).map(|number| line(number) + "\n").collect()
+}
+
+fn dual(toy: &Toy, loss: Option<DualLoss>, settings: Settings, data: String) -> Result<Trainer, TrainError> {
+    fs::write(toy.output("data.jsonl"), data).unwrap();
+    let (mut task, model) = toy.dual_task();
+    if let (Task::Dual { loss: own, .. }, Some(loss)) = (&mut task, loss) {
+        *own = loss;
+    }
+    toy.trainer(task, model, None, settings, "out")
+}
+
+#[test]
+fn a_bad_example_is_named_before_the_first_step() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let own = DualLoss::Contrastive { temperature: 1.0, in_batch: false, symmetric: false };
+    // The tenth line is different.
+    let data = |usual: &str, tenth: &str| lines(|number| if number == 9 { tenth } else { usual }.to_owned());
+    let triplet = r#"{"query": "q", "positive": "p", "negative": "n"}"#;
+    let scored = r#"{"query": "q", "pos": ["p"], "neg": ["n"], "pos_scores": [1], "neg_scores": [0]}"#;
+    for (loss, usual, tenth, problem) in [
+        (None, triplet, r#"{"query": "q", "positives": [{"id": "d9"}]}"#, "passage \"d9\" has no text"),
+        (None, triplet, r#"{"query": "q", "passage": "p", "label": 0.5}"#, "the label 0.5; a dual"),
+        (Some(own), triplet, r#"{"query": "q", "positive": "p"}"#, "no negative, and the loss"),
+        (
+            Some(DualLoss::MarginMse),
+            scored,
+            r#"{"query": "q", "pos": ["p"], "neg": ["n"]}"#,
+            "without a score",
+        ),
+    ] {
+        let error = dual(&toy, loss, settings(), data(usual, tenth)).err().unwrap().to_string();
+        assert!(error.contains("data.jsonl, line 10: ") && error.contains(problem), "{error}");
+        assert!(!toy.output("out").exists());
+    }
+    let empty = dual(&toy, None, settings(), String::new()).err();
+    assert!(matches!(empty, Some(TrainError::NoRecords(_))));
+    let none = Settings { negatives: 0, ..settings() };
+    let refused = dual(&toy, Some(own), none, data(triplet, triplet)).err();
+    assert!(matches!(refused, Some(TrainError::Mismatch(_))));
+
+    let Some(toy) = Toy::new("bert-ce") else { return };
+    let cross = |loss: CrossLoss, data: String| {
+        fs::write(toy.output("data.jsonl"), data).unwrap();
+        let options = CrossEncoderOptions { max_length: Some(12), ..CrossEncoderOptions::default() };
+        let encoder = CrossEncoder::load(&toy.model, &options).unwrap();
+        let model = Model::cross(&encoder).unwrap();
+        let task = Task::Cross { encoder, loss, separator: " ".to_owned() };
+        toy.trainer(task, model, None, settings(), "out")
+    };
+    let labelled = |label: &str| format!(r#"{{"query": "q", "passage": "p", "label": {label}}}"#);
+    let long = format!(r#"{{"query": "{}", "passage": "p", "label": 1}}"#, "long ".repeat(30));
+    for (tenth, problem) in [(labelled("4.5"), "the label 4.5, and"), (long, "too long for 12 tokens")] {
+        let error = cross(CrossLoss::Binary, data(&labelled("0"), &tenth)).err().unwrap().to_string();
+        assert!(error.contains("data.jsonl, line 10: ") && error.contains(problem), "{error}");
+    }
+    for label in ["0", "1"] {
+        let error = cross(CrossLoss::Binary, data(&labelled(label), &labelled(label))).err();
+        assert!(matches!(error, Some(TrainError::OneLabel(_))));
+    }
+    // Batches of one label are no error where the data have both.
+    let trainer = cross(CrossLoss::Binary, data(&labelled("1"), &labelled("0"))).unwrap();
+    assert_eq!(run(trainer, u64::MAX).0, Ending::Trained);
+}
+
+#[test]
+fn batches_without_duplicates() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    // Four examples of each of three positives: a batch of three has each once.
+    let data = || lines(|number| format!(r#"{{"query": "q{number}", "positive": "p{}"}}"#, number % 3));
+    let of = |no_duplicates: bool, batch_size: usize| Settings {
+        no_duplicates,
+        batch_size,
+        length: Length::Steps(40),
+        rate: 1e-30,
+        ..settings()
+    };
+    let trainer = dual(&toy, None, of(false, 3), data()).unwrap();
+    let found = Inspected { examples: 12, with_negatives: 0, repeated: 9, is_apart: false };
+    assert_eq!(trainer.inspected(), Some(found));
+    drop(trainer);
+    fs::remove_dir_all(toy.output("out")).unwrap();
+    let refused = dual(&toy, None, of(true, 4), data()).err();
+    assert!(matches!(refused, Some(TrainError::Duplicates { batch: 4 })));
+    let trainer = dual(&toy, None, of(true, 3), data()).unwrap();
+    let (ending, reports) = run(trainer, u64::MAX);
+    assert_eq!((ending, reports.len()), (Ending::Trained, 40));
+    let own = DualLoss::Contrastive { temperature: 1.0, in_batch: false, symmetric: false };
+    let refused = dual(&toy, Some(own), of(true, 3), data()).err();
+    assert!(matches!(refused, Some(TrainError::NoEffect { setting: "no_duplicates", .. })));
+}
