@@ -3,7 +3,7 @@
 dimensions for 1,024 queries, SciFact encoded into a store, and small searches. Four threads of Python next to four of
 Rust.
 
-    PYTHON benches/python.py [--rounds 3] [--rows 500000]
+    PYTHON benches/python.py [--rounds 3] [--rows 500000] [--abstracts 5183]
 
 PYTHON has the wheel (`scripts/test-wheel` leaves one in the cache folder: toller/wheel-tests/bin/python). The command
 line is the wheel's own. What writes files is compared by the wall clock, as two processes that start, open, work and
@@ -14,6 +14,8 @@ directory TOLLER_MINILM.
 from __future__ import annotations
 
 import argparse
+import gzip
+import itertools
 import json
 import os
 import statistics
@@ -104,12 +106,14 @@ def search(folder: Path, rows: int, rounds: int) -> None:
     toller.set_num_threads(0)
 
 
-def encode(folder: Path, minilm: str, rounds: int) -> None:
-    corpus = SHARED / "data/scifact/corpus.jsonl.gz"
+def encode(folder: Path, minilm: str, abstracts: int, rounds: int) -> None:
+    corpus = folder / "corpus.jsonl"
+    with gzip.open(SHARED / "data/scifact/corpus.jsonl.gz", "rb") as lines:
+        corpus.write_bytes(b"".join(itertools.islice(lines, abstracts)))
     options = ["--model", minilm, "--corpus", corpus, "--output", folder / "cli", "--overwrite"]
     in_python = lambda: seconds(lambda: process(ENCODE, model=minilm, store=folder / "python", corpus=corpus))
     command = lambda: seconds(lambda: cli("encode", *options))
-    compare("SciFact encoded into a store, whole processes", command, in_python, rounds)
+    compare(f"{abstracts} abstracts of SciFact encoded into a store, whole processes", command, in_python, rounds)
 
 
 def calls(minilm: str) -> None:
@@ -137,15 +141,16 @@ def calls(minilm: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=500_000)
-    parser.add_argument("--skip-encode", action="store_true")
+    parser.add_argument("--rows", type=int, default=500_000, help="vectors to search; 0 for no search")
+    parser.add_argument("--abstracts", type=int, default=5_183, help="abstracts of SciFact; 0 for no encoding")
     arguments = parser.parse_args()
     minilm = os.environ["TOLLER_MINILM"]
     with tempfile.TemporaryDirectory() as folder:
-        search(Path(folder), arguments.rows, arguments.rounds)
-        calls(minilm)
-        if not arguments.skip_encode:
-            encode(Path(folder), minilm, arguments.rounds)
+        if arguments.rows > 0:
+            search(Path(folder), arguments.rows, arguments.rounds)
+            calls(minilm)
+        if arguments.abstracts > 0:
+            encode(Path(folder), minilm, arguments.abstracts, arguments.rounds)
 
 
 if __name__ == "__main__":
