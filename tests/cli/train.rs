@@ -149,7 +149,7 @@ fn judged_queries_are_learned_from() {
     let trained = workspace.runs(&format!("{train} --negatives mined.jsonl.gz --output out --max-length 12"));
     trained.says([
         "1 query without a relevant document left out",
-        "warning: 1 judged documents and negatives are not in the collection and are left out, such as \"gone\" of query \
+        "warning: left out 1 passage of judgments and negatives, missing from the collection, such as \"gone\" of query \
          \"rain\"",
         "8 examples, 2 of them with negatives of their own; 2 steps",
     ]);

@@ -24,42 +24,50 @@ impl Order {
         let mut examples = Vec::with_capacity(all.len());
         let (mut waiting, mut rest) = (Vec::new(), all.iter().copied());
         for _ in 0..all.len() / size {
-            let mut taken: HashSet<u64> = HashSet::new();
-            let mut is_free = |example: &u32| {
-                let own = &keys[*example as usize];
-                let is_free = !own.iter().any(|key| taken.contains(key));
-                if is_free {
-                    taken.extend(own);
-                }
-                is_free
-            };
-            let end = examples.len() + size;
-            let take = |examples: &mut Vec<u32>, example: u32, is_free: &mut dyn FnMut(&u32) -> bool| {
-                let fits = examples.len() < end && is_free(&example);
-                if fits {
-                    examples.push(example);
-                }
-                fits
-            };
-            waiting.retain(|example| !take(&mut examples, *example, &mut is_free));
-            while examples.len() < end {
+            let mut batch = Apart { keys, taken: HashSet::new(), examples: Vec::with_capacity(size), size };
+            waiting.retain(|example| !batch.take(*example));
+            while !batch.is_full() {
                 let Some(example) = rest.next() else { break };
-                if !take(&mut examples, example, &mut is_free) {
+                if !batch.take(example) {
                     waiting.push(example);
                 }
             }
-            for example in &all {
-                take(&mut examples, *example, &mut is_free);
+            let mut again = all.iter();
+            while !batch.is_full() {
+                batch.take(*again.next()?);
             }
-            if examples.len() < end {
-                return None;
-            }
+            examples.append(&mut batch.examples);
         }
         Some(Self { examples })
     }
 
     pub(crate) fn batch(&self, index: usize, size: usize) -> &[u32] {
         &self.examples[index * size..(index + 1) * size]
+    }
+}
+
+/// A batch of examples without a common key.
+struct Apart<'a> {
+    keys: &'a [Vec<u64>],
+    taken: HashSet<u64>,
+    examples: Vec<u32>,
+    size: usize,
+}
+
+impl Apart<'_> {
+    fn is_full(&self) -> bool {
+        self.examples.len() == self.size
+    }
+
+    /// Takes an example if there is room for it.
+    fn take(&mut self, example: u32) -> bool {
+        let own = &self.keys[example as usize];
+        let fits = !self.is_full() && !own.iter().any(|key| self.taken.contains(key));
+        if fits {
+            self.taken.extend(own);
+            self.examples.push(example);
+        }
+        fits
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use toller_files::Checksum;
-use toller_ir::{Qrels, Query};
+use toller_ir::{Qrels, Query, counted};
 use toller_texts::Texts;
 
 use super::{Candidate, Example, ExampleFile};
@@ -44,14 +44,15 @@ impl LeftOut {
     /// What should not be left out, in words.
     pub fn problems(&self) -> impl Iterator<Item = String> {
         let documents = self.document.as_ref().map(|(query, document)| {
+            let passages = counted(self.documents, "passage");
             format!(
-                "{} judged documents and negatives are not in the collection and are left out, such as {document:?} of \
-                 query {query:?}",
-                self.documents
+                "left out {passages} of judgments and negatives, missing from the collection, such as {document:?} of \
+                 query {query:?}"
             )
         });
         let negatives = (self.of_negatives > 0).then(|| {
-            format!("the negatives of {} queries are left out, which are no examples", self.of_negatives)
+            let queries = counted(self.of_negatives, "query");
+            format!("left out the negatives of {queries} without a relevant document")
         });
         documents.into_iter().chain(negatives)
     }
