@@ -89,7 +89,7 @@ class Watched:
             time.sleep(0.2)
 
     def end(self, after: float | None) -> tuple[float, int, bool]:
-        """Waits for the end, or kills after seconds: seconds, the largest resident set in KiB, and whether killed."""
+        """Waits for the end, or kills after seconds: seconds, the most memory of its own in KiB, and whether killed."""
         killed = False
         try:
             self.process.wait(after)
