@@ -6,8 +6,8 @@ reranked. Encoding and reranking are killed (SIGKILL) on the way and repeated.
 
 Passages are random: characters by Zipf's law, lengths log-normal with the mean of the paper's table 2 (398.6 of the
 development set; the deviation is a guess). Without --model, tiny random models are made: they show whether the chain
-works, and what it costs beside a model. Prints a table of wall times, memory and files. WORK is kept; a second call
-uses its collection.
+works, and what it costs beside a model. Prints a table of wall times, memory and files. WORK is kept; a second call with
+the same numbers uses its collection.
 """
 
 import argparse
@@ -26,7 +26,7 @@ MEAN, DEVIATION, LONGEST = 398.6, 0.6, 3_000
 MEAN_OF_QUERY = 9.5
 
 
-def collection(work: Path, passages: int, queries: int, seed: int) -> None:
+def collection(corpus: Path, queries_file: Path, passages: int, queries: int, seed: int) -> None:
     """Pieces of one long text, so that making them costs less than reading them."""
     random = np.random.default_rng(seed)
     weights = 1.0 / np.arange(1, CHARACTERS + 1)
@@ -38,14 +38,14 @@ def collection(work: Path, passages: int, queries: int, seed: int) -> None:
         starts = random.integers(0, len(text) - longest, count)
         return zip(starts.tolist(), lengths.tolist())
 
-    with open(work / "queries.tsv", "w", encoding="utf-8") as file:
+    with open(queries_file, "w", encoding="utf-8") as file:
         for number, (start, length) in enumerate(pieces(queries, MEAN_OF_QUERY, 50)):
             file.write(f"q{number}\t{text[start:start + length]}\n")
-    partial = work / "corpus.partial"
+    partial = corpus.with_suffix(".partial")
     with open(partial, "w", encoding="utf-8", buffering=1 << 20) as file:
         for number, (start, length) in enumerate(pieces(passages, MEAN, LONGEST)):
             file.write(f'{{"_id":"{number}","text":"{text[start:start + length]}"}}\n')
-    partial.rename(work / "corpus.jsonl")
+    partial.rename(corpus)
 
 
 def tiny_models(work: Path) -> tuple[Path, Path]:
@@ -120,11 +120,12 @@ def main() -> None:
     arguments = parser.parse_args()
     work = arguments.work
     work.mkdir(parents=True, exist_ok=True)
-    if not (work / "corpus.jsonl").exists():
-        collection(work, arguments.passages, arguments.queries, arguments.seed)
+    drawn = f"{arguments.passages}-{arguments.queries}-{arguments.seed}"
+    corpus, queries = work / f"corpus-{drawn}.jsonl", work / f"queries-{drawn}.tsv"
+    if not corpus.exists():
+        collection(corpus, queries, arguments.passages, arguments.queries, arguments.seed)
     tiny = (None, None) if arguments.model and arguments.reranker else tiny_models(work)
     model, reranker = arguments.model or tiny[0], arguments.reranker or tiny[1]
-    corpus, queries = work / "corpus.jsonl", work / "queries.tsv"
     length = ["--max-length", arguments.max_length]
     print(f"{arguments.passages:,} passages, {bytes_of(corpus) / 1e9:.2f} GB; {os.cpu_count()} processors\n")
     print("| Command | Runs: seconds | Sum, s | Its own memory, MiB | Written, GB |\n|---|---|--:|--:|--:|", flush=True)

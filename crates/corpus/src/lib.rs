@@ -22,6 +22,7 @@ mod duplicates;
 mod error;
 mod fingerprint;
 mod format;
+mod json_id;
 mod locations;
 mod names;
 mod options;
@@ -40,6 +41,7 @@ pub use collection::{
 pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
 pub use error::{BadKind, BadRecord, CorpusError, Place};
 pub use fingerprint::{Fingerprint, Fingerprinter};
+pub use json_id::JsonId;
 pub use locations::Locations;
 pub use names::{ColumnNames, Names};
 pub use options::{ReadOptions, SkipReport};

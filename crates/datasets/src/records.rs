@@ -2,31 +2,14 @@
 
 use std::io::{BufRead, Read};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+pub(crate) use toller_corpus::JsonId as Id;
 use toller_files::{Input, InputReader};
 
 use crate::error::DatasetError;
 
 /// The longest line: an original record of Natural Questions has a whole page of Wikipedia.
 const MAX_LINE_BYTES: u64 = 256 << 20;
-
-/// An identifier, which some files have as a number.
-#[derive(Clone, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Id {
-    Text(String),
-    Number(i64),
-}
-
-impl From<Id> for String {
-    fn from(id: Id) -> Self {
-        match id {
-            Id::Text(text) => text,
-            Id::Number(number) => number.to_string(),
-        }
-    }
-}
 
 /// Why a record was not taken: what is wrong with it, or an error of another file.
 #[derive(Debug)]

@@ -1,16 +1,21 @@
 //! The exclusive right to write a directory.
 
-use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
 
-use crate::FileError;
+use crate::{FileError, names_in};
 
 /// An empty file that the writing process locks.
 const LOCK: &str = ".lock";
 
+/// A try fails when another process removes the directory at that moment.
+const TRIES: usize = 100;
+
 /// An exclusive right to write a directory. The system revokes it when the process ends in any way.
 #[derive(Debug)]
 pub struct DirectoryLock {
+    directory: PathBuf,
     file: File,
 }
 
@@ -21,19 +26,68 @@ impl DirectoryLock {
     /// The action of a [`FileError`] that comes from locking.
     pub const ACTION: &str = "lock";
 
-    /// Locks `directory`, which exists; `None` if another process holds the lock.
+    /// Locks `directory`, which is created if necessary; `None` if another process holds the lock.
     ///
     /// # Errors
-    /// When the file cannot be created or the file system has no locks.
+    /// When the directory or the file cannot be created, or the file system has no locks.
     pub fn acquire(directory: &Path) -> Result<Option<Self>, FileError> {
         let path = directory.join(LOCK);
-        let file =
-            File::options().create(true).append(true).open(&path).map_err(FileError::on("create", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self { file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(FileError::new(Self::ACTION, path, error)),
+        let mut tries = 1..TRIES;
+        loop {
+            let is_last = tries.next().is_none();
+            fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+            let file = match File::options().create(true).append(true).open(&path) {
+                // Another process removed the directory after it was made.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !is_last => continue,
+                file => file.map_err(FileError::on("create", &path))?,
+            };
+            match file.try_lock() {
+                // Another process removed the file after it was opened: the lock would keep nobody out.
+                Ok(()) if !is_at(&file, &path) && !is_last => {}
+                Ok(()) => return Ok(Some(Self { directory: directory.to_owned(), file })),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(FileError::new(Self::ACTION, path, error)),
+            }
         }
+    }
+
+    /// Removes the directory with its files. A process that locks the directory at the same time gets a new one.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn remove_directory(self) -> Result<(), FileError> {
+        let names = names_in(&self.directory)?;
+        // The locked file is the last: nobody writes here while it is there.
+        for name in names.iter().map(String::as_str).filter(|name| *name != LOCK).chain([LOCK]) {
+            let path = self.directory.join(name);
+            fs::remove_file(&path).map_err(FileError::on("remove", &path))?;
+        }
+        match fs::remove_dir(&self.directory) {
+            // It belongs to another process already.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound) =>
+            {
+                Ok(())
+            }
+            removed => removed.map_err(FileError::on("remove", &self.directory)),
+        }
+    }
+}
+
+/// Whether an open file is the one that a path names.
+fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        let (open, named) = (file.metadata().map(identity), fs::metadata(path).map(identity));
+        matches!((open, named), (Ok(open), Ok(named)) if open == named)
+    }
+    // There, an open file cannot be replaced.
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        path.exists()
     }
 }
 
@@ -42,5 +96,48 @@ impl Drop for DirectoryLock {
         // Closing is not enough: a child process that is just being started may hold the file open too. If
         // this fails, the lock is released when the last process closes the file.
         let _ = self.file.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::DirectoryLock;
+
+    #[test]
+    fn one_at_a_time() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let directory = folder.path().join("a/b");
+        let first = DirectoryLock::acquire(&directory)?.ok_or("it is free")?;
+        assert!(DirectoryLock::acquire(&directory)?.is_none());
+        drop(first);
+        assert!(DirectoryLock::acquire(&directory)?.is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_in_a_directory_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("journal");
+        let held = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut turns = 0;
+                    while turns < 500 {
+                        let Some(lock) = DirectoryLock::acquire(&directory).unwrap() else { continue };
+                        assert!(!held.swap(true, Ordering::SeqCst), "two hold it");
+                        fs::write(directory.join("scores.log"), b"1").unwrap();
+                        held.store(false, Ordering::SeqCst);
+                        lock.remove_directory().unwrap();
+                        turns += 1;
+                    }
+                });
+            }
+        });
+        assert!(!directory.exists());
     }
 }

@@ -57,9 +57,8 @@ impl Work {
     /// # Errors
     /// When the folder cannot be made, another process works there, or what it remembers is damaged.
     pub fn open(directory: &Path, force: bool) -> Result<Self, RecipeError> {
-        fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
-        let lock = DirectoryLock::acquire(directory)?;
-        let lock = lock.ok_or_else(|| RecipeError::Busy(directory.to_owned()))?;
+        let lock =
+            DirectoryLock::acquire(directory)?.ok_or_else(|| RecipeError::Busy(directory.to_owned()))?;
         // Files of steps that were killed. Only a recipe that has the lock writes here.
         remove_unfinished(directory, |_| true)?;
         let state = match State::read(directory) {

@@ -88,7 +88,6 @@ impl Delivery {
 
     fn fetch(&self, meter: &Meter<'_>) -> Result<(), TransferError> {
         let directory = &self.directory;
-        fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
         let lock = DirectoryLock::acquire(directory)?;
         let _lock = lock.ok_or_else(|| TransferError::Locked(directory.clone()))?;
         self.check_place()?;

@@ -1,10 +1,9 @@
 //! Where the index of a collection is kept.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use toller_files::{DirectoryLock, FileError, Input, names_in, remove_unfinished, unfinished};
+use toller_files::{DirectoryLock, Input, names_in, remove_unfinished, unfinished};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::TextsError;
@@ -37,7 +36,6 @@ pub(crate) fn in_cache(cache: &Path, inputs: &[Input]) -> PathBuf {
 
 /// Locks `directory` for writing, creating it if necessary; refuses a directory that holds something else.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, TextsError> {
-    fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
     let is_ours = |name: &str| [MANIFEST, IDS, FRAMES, OFFSETS, DirectoryLock::FILE].contains(&name);
     let names = names_in(directory)?;
     if let Some(entry) = names.into_iter().find(|name| !is_ours(unfinished(name).unwrap_or(name))) {

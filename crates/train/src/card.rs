@@ -49,8 +49,9 @@ fn texts(task: &Task, model: &Model) -> String {
             )
         }
         Task::Cross { encoder, separator, .. } => format!(
-            "- tokens of a pair: {} at most\n- titles: before the text, with {separator:?} between them",
-            encoder.max_length()
+            "- tokens of a pair: {} at most, cut by {}\n- titles: before the text, with {separator:?} between them",
+            encoder.max_length(),
+            encoder.truncation(),
         ),
     }
 }

@@ -68,7 +68,6 @@ pub(crate) const RUN: &str = "run.json";
 /// Takes an empty folder for a run, or checks that the folder holds the same run. No other process can take
 /// the folder while the lock is held.
 pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, TrainError> {
-    fs::create_dir_all(output).map_err(FileError::on("create", output))?;
     let names = names_in(output)?;
     let is_ours = |name: &String| name == DirectoryLock::FILE || unfinished(name) == Some(RUN);
     if !names.iter().any(|name| name == RUN) && !names.iter().all(is_ours) {

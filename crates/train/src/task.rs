@@ -102,7 +102,8 @@ impl Task {
                 format!("{} {lengths:?} {similarity:?} {loss:?} {titles:?}", queries.fingerprint())
             }
             Self::Cross { encoder, loss, separator } => {
-                format!("{} {} {loss:?} {separator:?}", encoder.fingerprint(), encoder.max_length())
+                let (fingerprint, length) = (encoder.fingerprint(), encoder.max_length());
+                format!("{fingerprint} {length} {} {loss:?} {separator:?}", encoder.truncation())
             }
         }
     }

@@ -195,6 +195,12 @@ impl CrossEncoder {
         self.tokenizer.max_length()
     }
 
+    /// Which text is cut when a pair is too long.
+    #[must_use]
+    pub fn truncation(&self) -> PairTruncation {
+        self.truncation
+    }
+
     /// Identifies the model by what determines its logits: weights, tokenizer and architecture. The maximum
     /// length, the truncation and the way from logits to a score do not count.
     #[must_use]

@@ -24,7 +24,6 @@ impl Claimed {
         if let Some(entry) = foreign_entry(path)? {
             return Err(SparseError::DirectoryInUse { path: path.to_owned(), entry });
         }
-        fs::create_dir_all(path).map_err(FileError::on("create", path))?;
         let lock = DirectoryLock::acquire(path)?;
         let lock = lock.ok_or_else(|| SparseError::Locked(path.to_owned()))?;
         Ok(Self { path: path.to_owned(), _lock: lock })

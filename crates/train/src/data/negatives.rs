@@ -4,6 +4,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
+use toller_corpus::JsonId;
 
 use super::Candidate;
 use super::records::Records;
@@ -11,31 +12,14 @@ use crate::TrainError;
 
 #[derive(Deserialize)]
 struct Line {
-    query_id: Id,
+    query_id: JsonId,
     negatives: Vec<Negative>,
 }
 
 #[derive(Deserialize)]
 struct Negative {
-    id: Id,
+    id: JsonId,
     score: Option<f64>,
-}
-
-/// An identifier, which some programs write as a number.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Id {
-    Text(String),
-    Number(i64),
-}
-
-impl From<Id> for String {
-    fn from(id: Id) -> Self {
-        match id {
-            Id::Text(text) => text,
-            Id::Number(number) => number.to_string(),
-        }
-    }
 }
 
 /// The negatives of each query, in the order of the file, which may be compressed.
@@ -76,8 +60,8 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     let [query, id, rest @ ..] = &columns[..] else { return Err(EXPECTED.to_owned()) };
     let score =
         rest.get(1).map(|score| score.parse().map_err(|_| format!("{score:?} is no score"))).transpose()?;
-    let id = Id::Text((*id).to_owned());
-    Ok(Line { query_id: Id::Text((*query).to_owned()), negatives: vec![Negative { id, score }] })
+    let [query_id, id] = [query, id].map(|id| JsonId::Text((*id).to_owned()));
+    Ok(Line { query_id, negatives: vec![Negative { id, score }] })
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use std::path::Path;
 use toller_checkpoint::KnownModel;
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
 use toller_ir::Role;
+use toller_tokenizer::PairTruncation;
 
 use super::run::{Toy, run, settings};
 use crate::{
-    CrossLoss, DualLoss, ExampleFile, Length, Model, Settings, Similarity, Source, Task, Titles, Trainer,
-    Warmup,
+    CrossLoss, DualLoss, ExampleFile, Length, Model, Settings, Similarity, Source, Task, Titles, TrainError,
+    Trainer, Warmup,
 };
 
 fn one_step() -> Settings {
@@ -82,12 +83,18 @@ fn a_trained_model_is_trained_again() {
 #[test]
 fn cross_encoders_keep_their_length() {
     let Some(toy) = Toy::new("bert-ce") else { return };
-    let options = CrossEncoderOptions { max_length: Some(21), ..CrossEncoderOptions::default() };
-    let encoder = CrossEncoder::load(&toy.model, &options).unwrap();
-    let model = Model::cross(&encoder).unwrap();
-    let task = Task::Cross { encoder, loss: CrossLoss::Binary, separator: " ".to_owned() };
-    let source = Source::new(vec![ExampleFile::open(&toy.output("data.jsonl")).unwrap()], None, None);
-    run(Trainer::new(task, model, source, None, one_step(), &toy.output("out")).unwrap(), u64::MAX);
+    let trainer = |truncation: PairTruncation| {
+        let options =
+            CrossEncoderOptions { max_length: Some(21), truncation, ..CrossEncoderOptions::default() };
+        let encoder = CrossEncoder::load(&toy.model, &options).unwrap();
+        let model = Model::cross(&encoder).unwrap();
+        let task = Task::Cross { encoder, loss: CrossLoss::Binary, separator: " ".to_owned() };
+        let source = Source::new(vec![ExampleFile::open(&toy.output("data.jsonl")).unwrap()], None, None);
+        Trainer::new(task, model, source, None, one_step(), &toy.output("out"))
+    };
+    run(trainer(PairTruncation::OnlySecond).unwrap(), u64::MAX);
+    let other = trainer(PairTruncation::LongestFirst).err();
+    assert!(matches!(other, Some(TrainError::OtherRun { .. })), "pairs that are cut in another way");
     let trained = CrossEncoder::load(&toy.output("out"), &CrossEncoderOptions::default()).unwrap();
     assert_eq!(trained.max_length(), 21);
 }

@@ -10,7 +10,7 @@
 mod record;
 mod segments;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -28,7 +28,7 @@ pub struct ScoreCache {
     directory: PathBuf,
     segments: Segments,
     log: Mutex<File>,
-    _lock: DirectoryLock,
+    lock: DirectoryLock,
 }
 
 impl ScoreCache {
@@ -37,7 +37,6 @@ impl ScoreCache {
     /// # Errors
     /// When the directory holds something else, another process uses it, or a file cannot be read or written.
     pub fn open(directory: &Path) -> Result<Self, RerankError> {
-        fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
         segments::check(directory)?;
         let lock =
             DirectoryLock::acquire(directory)?.ok_or_else(|| RerankError::Locked(directory.to_owned()))?;
@@ -45,7 +44,7 @@ impl ScoreCache {
         let path = directory.join(LOG);
         let log = OpenOptions::new().create(true).append(true).open(&path);
         let log = Mutex::new(log.map_err(FileError::on("create", &path))?);
-        Ok(Self { directory: directory.to_owned(), segments, log, _lock: lock })
+        Ok(Self { directory: directory.to_owned(), segments, log, lock })
     }
 
     /// The number of scores when the cache was opened.
@@ -65,10 +64,9 @@ impl ScoreCache {
     /// # Errors
     /// When a file cannot be removed.
     pub fn remove(self) -> Result<(), RerankError> {
-        let Self { directory, segments, log, _lock } = self;
+        let Self { segments, log, lock, .. } = self;
         drop((segments, log));
-        fs::remove_dir_all(&directory).map_err(FileError::on("remove", &directory))?;
-        Ok(())
+        Ok(lock.remove_directory()?)
     }
 
     /// The score of a pair, if it was there when the cache was opened.
