@@ -29,13 +29,15 @@ def built(messages, is_wanted):
     return paths[-1]
 
 
-def build(folder, feature):
-    """Puts everything a run needs into a folder."""
+def build(folder, features, packages=()):
+    """Puts everything a run needs into a folder. Features are those of cargo; so are packages, which are compiled too."""
     folder.mkdir(parents=True, exist_ok=True)
     # One command, so that both use the same libraries. The command line's tests build its binary too.
     command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--package", "toller-topk", "--package", "toller-nn", "--lib", "--package", "toller",
-               "--test", "cli", "--features", f"toller/{feature}", "--release", "--locked",
+               "--test", "cli", "--features", features, "--release", "--locked",
                "--message-format=json-render-diagnostics"]
+    for package in packages:
+        command += ["--package", package]
     messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     binary = built(messages, lambda artifact: artifact["target"]["kind"] == ["bin"])
     tests = built(messages, lambda artifact: artifact["profile"]["test"] and artifact["target"]["name"] == "toller_topk")

@@ -229,6 +229,20 @@ fn bad_runs_and_judgments_are_refused() {
 }
 
 #[test]
+#[cfg(not(feature = "candle"))]
+fn a_backend_that_is_not_built_in_is_named() {
+    let workspace = Workspace::new();
+    workspace.write("one.jsonl", GOOD);
+    let says: &[&str] = &[
+        "--backend candle: this toller was built without candle",
+        "hint: use --backend native, or build with the feature `candle`",
+    ];
+    let encode = "encode --model tiny-bert --corpus one.jsonl --output new --backend candle";
+    workspace.toller(encode).fails(2, says);
+    assert!(!workspace.path("new").exists());
+}
+
+#[test]
 fn wrong_usage_has_another_status_than_failure() {
     let workspace = Workspace::new();
     workspace.write("one.jsonl", GOOD);
@@ -239,7 +253,7 @@ fn wrong_usage_has_another_status_than_failure() {
     let encode = "encode --model tiny-bert --corpus one.jsonl --output new";
     let search = "search --dense store --model tiny-bert --queries q.tsv --output new.txt";
     let eval = "eval --qrels qrels.txt run.txt";
-    let cases: [(&str, &str, &[&str]); 29] = [
+    let cases: [(&str, &str, &[&str]); 28] = [
         ("", "", &["Usage: toller"]),
         ("nonsense", "", &["unrecognized subcommand 'nonsense'"]),
         ("encode --model tiny-bert --output new", "", &["--corpus"]),
@@ -251,14 +265,6 @@ fn wrong_usage_has_another_status_than_failure() {
             &["--device cuda:0: this toller was built without CUDA", "hint: use --device cpu"],
         ),
         (encode, "--device tpu", &["'tpu'", "auto, cpu, cuda, cuda:N or cuda:all"]),
-        (
-            encode,
-            "--backend candle",
-            &[
-                "--backend candle: this toller was built without candle",
-                "hint: use --backend native, or build with the feature `candle`",
-            ],
-        ),
         (
             "search --dense store --query-vectors store --any-role --output new.txt",
             "--backend candle",
