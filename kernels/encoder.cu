@@ -2,6 +2,7 @@
 #include "encoder/heads.cuh"
 #include "encoder/norm.cuh"
 #include "encoder/pool.cuh"
+#include "encoder/prefix.cuh"
 
 #define TOLLER_STEP(NAME, ARGS, FUNCTION)                                                                              \
     extern "C" __global__ void __launch_bounds__(TOLLER_NORM_THREADS, 2) NAME(const __grid_constant__ ARGS args) { FUNCTION(args); }
@@ -10,6 +11,7 @@
     TOLLER_STEP(toller_encoder_embed_##TYPE, toller_embed_args, embed<STATES>)                                         \
     TOLLER_STEP(toller_encoder_norm_##TYPE, toller_norm_args, normalize<STATES>)                                       \
     TOLLER_STEP(toller_encoder_heads_##TYPE, toller_heads_args, prepare_heads<STATES>)                                 \
+    TOLLER_STEP(toller_encoder_prefix_##TYPE, toller_prefix_args, put_prefix<STATES>)                                  \
     TOLLER_STEP(toller_encoder_pool_##TYPE, toller_pool_args, pool<STATES>)
 
 TOLLER_STEPS(f16, StatesF16)

@@ -126,6 +126,22 @@ typedef struct {
     uint32_t stride;
 } toller_heads_args;
 
+/* prefix_*: numbers of the first tokens of each sequence replaced by those of a table, row by row.
+ * Grid: any (warps take tokens in turn). Block: TOLLER_NORM_THREADS. Shared memory: none. */
+typedef struct {
+    void *qkv;                 /* [tokens] rows of `stride` bytes */
+    const float *table;        /* [table_rows, table_width] */
+    const uint32_t *positions; /* [tokens], in the sequence */
+    uint32_t tokens;
+    uint32_t stride;
+    uint32_t first;   /* the first number of `qkv` that is replaced */
+    uint32_t columns; /* how many are */
+    uint32_t table_rows;
+    uint32_t table_width;
+    uint32_t table_first; /* the first number of the table's row that is taken */
+    uint32_t reserved;
+} toller_prefix_args;
+
 /* A tile of queries: those from `first_query` on, of a sequence. */
 typedef struct {
     uint32_t first_token; /* of the sequence */
@@ -226,6 +242,7 @@ typedef struct {
     X(toller_encoder_embed_##TYPE, toller_embed_args)                                                                 \
     X(toller_encoder_norm_##TYPE, toller_norm_args)                                                                   \
     X(toller_encoder_heads_##TYPE, toller_heads_args)                                                                 \
+    X(toller_encoder_prefix_##TYPE, toller_prefix_args)                                                               \
     X(toller_encoder_attention_##TYPE##_32, toller_attention_args)                                                    \
     X(toller_encoder_attention_##TYPE##_64, toller_attention_args)                                                    \
     X(toller_encoder_attention_##TYPE##_128, toller_attention_args)                                                   \

@@ -42,6 +42,16 @@ impl Parameters {
         Ok(Self { origin, tensors, taken: RefCell::default(), prefix: String::new() })
     }
 
+    /// Opens one file of weights.
+    ///
+    /// # Errors
+    /// When it cannot be read as weights.
+    pub fn of_file(path: &Path) -> Result<Self, ModelError> {
+        let tensors = weights::open_file(path)?;
+        let tensors = tensors.into_iter().map(|(name, tensor)| (name, Source::File(tensor))).collect();
+        Ok(Self { origin: path.to_owned(), tensors, taken: RefCell::default(), prefix: String::new() })
+    }
+
     /// Weights in memory, by their full names. `origin` is where they come from, for messages.
     pub fn from_tensors(
         origin: impl Into<PathBuf>,

@@ -38,13 +38,19 @@ pub(crate) fn open(folder: &Path) -> Result<(PathBuf, BTreeMap<String, MappedTen
     };
     let mut tensors = BTreeMap::new();
     for name in &chosen {
-        let path: Arc<Path> = folder.join(name).into();
-        let (map, places) = map(&path)?;
-        tensors.extend(places.into_iter().map(|(name, (layout, data))| {
-            (name, MappedTensor { path: Arc::clone(&path), layout, map: Arc::clone(&map), data })
-        }));
+        tensors.extend(open_file(&folder.join(name))?);
     }
     Ok((folder.join(first), tensors))
+}
+
+/// The tensors of one file.
+pub(crate) fn open_file(path: &Path) -> Result<BTreeMap<String, MappedTensor>, ModelError> {
+    let path: Arc<Path> = path.into();
+    let (map, places) = map(&path)?;
+    let tensors = places.into_iter().map(|(name, (layout, data))| {
+        (name, MappedTensor { path: Arc::clone(&path), layout, map: Arc::clone(&map), data })
+    });
+    Ok(tensors.collect())
 }
 
 /// Maps a weight file into memory and finds the tensors in it.
@@ -102,7 +108,8 @@ pub fn choose<'a>(names: &[&'a str]) -> Vec<&'a str> {
     [
         single("model.safetensors"),
         sharded(SAFETENSORS_INDEX, "model-", ".safetensors"),
-        ending(".safetensors"),
+        // PEFT's adapters are no models.
+        ending(".safetensors").into_iter().filter(|name| !name.starts_with("adapter_")).collect(),
         single("pytorch_model.bin"),
         sharded(PICKLE_INDEX, "pytorch_model-", ".bin"),
     ]

@@ -193,6 +193,10 @@ impl<B: Backend> Encode for Several<B> {
         self.first().normalizes()
     }
 
+    fn prefix_tokens(&self) -> usize {
+        self.first().prefix_tokens()
+    }
+
     fn split_batches(&self) -> usize {
         self.0.iter().map(|(network, _)| network.split_batches()).sum()
     }

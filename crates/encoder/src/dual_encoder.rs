@@ -7,6 +7,7 @@ use toller_checkpoint::{Fingerprint, KnownModel, TOWERS};
 use toller_nn::Precision;
 
 use crate::compute::Compute;
+use crate::config::NewPrefix;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
@@ -33,6 +34,8 @@ pub struct LoadOptions {
     /// Keep this many first dimensions of every vector, scaled to unit length again if the model makes unit
     /// vectors (Matryoshka representations). `None` for the model's own number.
     pub dim: Option<usize>,
+    /// Give the model, which has none, a prefix to train.
+    pub new_prefix: Option<NewPrefix>,
     /// Put this before every text instead of the model's own prompts.
     pub prompt: Option<String>,
     /// The tokens of a flat batch, at most; `None` for what the backend wants.

@@ -21,6 +21,7 @@ mod transformer;
 mod windows;
 
 pub use compute::Compute;
+pub use config::NewPrefix;
 pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
 pub use dual_encoder::{DualEncoder, LoadOptions, prompt_names};
 pub use error::{Contradiction, EncoderError};

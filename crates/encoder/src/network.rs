@@ -11,7 +11,7 @@ use toller_nn::{Backend, Work};
 use toller_tokenizer::Tokens;
 
 use crate::EncoderError;
-use crate::batch::{TokenBatch, by_budget};
+use crate::batch::{by_budget, length};
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::transformer::Transformer;
@@ -26,6 +26,9 @@ pub(crate) trait Encode: Send + Sync {
 
     /// Whether rows have unit length.
     fn normalizes(&self) -> bool;
+
+    /// Tokens that the model puts in front of every text.
+    fn prefix_tokens(&self) -> usize;
 
     /// How many batches were computed in halves, since the device had too little memory.
     fn split_batches(&self) -> usize;
@@ -78,12 +81,13 @@ pub(crate) fn encode_in_parallel(
     watch: Watch<'_>,
 ) -> Result<Vec<f32>, EncoderError> {
     let Request { texts, threads, .. } = request;
-    let tokens: usize = texts.iter().map(Tokens::len).sum();
+    let prefix = network.prefix_tokens();
+    let tokens: usize = texts.iter().map(|text| text.len() + prefix).sum();
     let Work { least_tokens, sessions, uses_threads, .. } = network.work();
     let threads = if uses_threads { threads } else { threads.min(sessions) };
     let least = least_tokens.clamp(1, batch_tokens.max(1));
     let budget = tokens.div_ceil(threads.max(1)).clamp(least, batch_tokens.max(1));
-    let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
+    let batches: Vec<&[Tokens]> = by_budget(texts, budget, prefix).collect();
     let threads_each = if batches.len() < threads { threads } else { 1 };
     let done = AtomicUsize::new(0);
     let encode = |batch: &&[Tokens]| {
@@ -147,11 +151,12 @@ impl<B: Backend> Network<B> {
         unpooled: usize,
         left_out: usize,
     ) -> Result<B::States, EncoderError> {
-        let (states, batch) = self.transformer.forward(&self.backend, scratch, TokenBatch::new(texts))?;
+        let (states, batch) = self.transformer.forward(&self.backend, scratch, texts)?;
+        let skipped = self.transformer.prefix_tokens() + unpooled;
         let rows = if self.head.poolings().is_empty() {
             states
         } else {
-            let pooled = self.backend.pool(scratch, &states, &batch, self.head.poolings(), unpooled)?;
+            let pooled = self.backend.pool(scratch, &states, &batch, self.head.poolings(), skipped)?;
             self.backend.release(scratch, states);
             pooled
         };
@@ -174,6 +179,10 @@ impl<B: Backend> Encode for Network<B> {
 
     fn normalizes(&self) -> bool {
         self.head.normalizes()
+    }
+
+    fn prefix_tokens(&self) -> usize {
+        self.transformer.prefix_tokens()
     }
 
     fn split_batches(&self) -> usize {
@@ -216,13 +225,30 @@ impl<B: Backend> Network<B> {
                 }
                 if unit { self.backend.unit(&mut scratch, found)? } else { found }
             }
-            Output::States => {
-                self.transformer.forward(&self.backend, &mut scratch, TokenBatch::new(texts))?.0
-            }
+            Output::States => self.transformer.forward(&self.backend, &mut scratch, texts)?.0,
         };
-        self.backend.to_host(&mut scratch, found, rows)?;
+        let prefix = self.transformer.prefix_tokens();
+        if output == Output::States && prefix > 0 {
+            let mut states = Vec::new();
+            self.backend.to_host(&mut scratch, found, &mut states)?;
+            without_prefix(texts, prefix, &states, rows);
+        } else {
+            self.backend.to_host(&mut scratch, found, rows)?;
+        }
         self.scratches().push(scratch);
         Ok(())
+    }
+}
+
+/// Appends the states of the texts' own tokens.
+fn without_prefix(texts: &[Tokens], prefix: usize, states: &[f32], rows: &mut Vec<f32>) {
+    let tokens: usize = texts.iter().map(|text| length(text, prefix)).sum();
+    let width = states.len() / tokens.max(1);
+    let mut rest = states;
+    for text in texts {
+        let (own, after) = rest.split_at(length(text, prefix) * width);
+        rows.extend_from_slice(&own[own.len() - text.len() * width..]);
+        rest = after;
     }
 }
 
@@ -256,6 +282,10 @@ mod tests {
 
         fn normalizes(&self) -> bool {
             false
+        }
+
+        fn prefix_tokens(&self) -> usize {
+            0
         }
 
         fn split_batches(&self) -> usize {

@@ -140,9 +140,13 @@ impl TextEncoder {
             }
             .into());
         }
-        let config = TransformerConfig::read(&config_path)?;
+        let config = TransformerConfig::read(&config_path)?.with_prefix(folder, options.new_prefix)?;
         config.fingerprint(fingerprint);
         let pooling = choose_pooling(layout, options, &config, &config_path)?;
+        if config.prefix.is_some() && pooling.poolings.contains(&Pooling::WeightedMean) {
+            let what = "the pooling weightedmean of a model with a prefix";
+            return Err(ModelError::unsupported(config_path, what, "other poolings").into());
+        }
         fingerprint.value("pooling", pooling.name().as_bytes());
         if !layout.pools_prompt {
             fingerprint.value("pools the prompt", b"no");
@@ -195,6 +199,12 @@ impl TextEncoder {
     #[must_use]
     pub fn max_length(&self) -> usize {
         self.model.tokenizer.max_length()
+    }
+
+    /// Tokens that the model puts in front of every text, which have keys and values in each layer alone.
+    #[must_use]
+    pub fn prefix_tokens(&self) -> usize {
+        self.model.network.prefix_tokens()
     }
 
     /// Whether the vectors have unit length.
@@ -321,7 +331,7 @@ impl TextEncoder {
     /// When a token has no embedding, or computing fails.
     pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut vectors = Vec::with_capacity(texts.len() * self.dim());
-        for batch in by_budget(texts, self.model.batch_tokens) {
+        for batch in by_budget(texts, self.model.batch_tokens, self.model.network.prefix_tokens()) {
             let unpooled = self.unpooled;
             let request = Request { texts: batch, unpooled, output: Output::Vector, threads: 1 };
             self.model.network.encode(request, &mut vectors)?;

@@ -180,6 +180,7 @@ impl Engine {
             max_length,
             pooling,
             dim,
+            new_prefix: None,
             prompt,
             batch_tokens,
             dtype,

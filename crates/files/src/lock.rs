@@ -51,7 +51,8 @@ impl DirectoryLock {
         }
     }
 
-    /// Removes the directory with its files. A process that locks the directory at the same time gets a new one.
+    /// Removes the directory with its files. A process that locks the directory at the same time gets a new
+    /// one.
     ///
     /// # Errors
     /// When a file cannot be removed.

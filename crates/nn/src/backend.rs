@@ -121,6 +121,18 @@ pub trait Backend: Send + Sync + 'static {
         activation: Activation,
     ) -> Result<Self::States, NnError>;
 
+    /// Gives the first tokens of every sequence other keys and values: those of a prefix, a row for each
+    /// token (Liu et al. 2022, section 3: deep prompts; Li and Liang 2021: prefixes). The row holds the keys
+    /// and the values of each layer of the model; those of `prefix.layer` count. The rest of `qkv` stays.
+    fn put_prefix(
+        &self,
+        scratch: &mut Self::Scratch,
+        qkv: Self::States,
+        batch: &Self::Batch,
+        attention: &Self::Attention,
+        prefix: Prefix<'_, Self::Table>,
+    ) -> Result<Self::States, NnError>;
+
     /// Attention of every token to its own sequence, softmax(Q K^T / sqrt(head size) + bias) V for each head
     /// (Vaswani et al. 2017, equation 1). A row of `qkv`, of (heads + 2 * key heads) * head size values, is
     /// the token's queries, keys and values. The result is `[tokens, heads * head size]`.
@@ -198,6 +210,23 @@ pub struct Work {
     /// Whether sessions compute on the host's threads.
     pub uses_threads: bool,
 }
+
+/// Keys and values in front of every text, for one layer.
+#[derive(Debug)]
+pub struct Prefix<'a, T> {
+    /// `[tokens, layers * 2 * key heads * head size]`: of each layer first the keys, then the values.
+    pub table: &'a T,
+    /// The number of the layer, from 0.
+    pub layer: usize,
+}
+
+impl<T> Clone for Prefix<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Prefix<'_, T> {}
 
 /// The states between two halves of a transformer layer.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use toller_simd::{self as simd, Isa, LANES};
 pub(crate) use self::scratch::{CpuScratch, CpuStates, Output, Part};
 use crate::attention::Attention;
 use crate::attention::cpu::Call;
-use crate::backend::{Backend, Stream, Work};
+use crate::backend::{Backend, Prefix, Stream, Work};
 use crate::embed::{self, HostBatch, Table};
 use crate::gated_linear::{GatedLinear as GatedCall, interleave};
 use crate::linear::cpu::Linear as LinearCall;
@@ -21,7 +21,7 @@ use crate::norm::cpu::{Norm, Normalize};
 use crate::profile::{Operation, timer};
 use crate::{
     Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
-    Pooling, Precision, Sequences, norm, unit,
+    Pooling, Precision, Sequences, norm, prefix, unit,
 };
 
 /// The tokens of a flat batch. On one thread and a hundred SciFact passages, 512, 1,024, 2,048 and 4,096 gave
@@ -258,6 +258,19 @@ impl Backend for Cpu {
             call.run(self.isa, part, target, &mut buffers.conversions);
         });
         Ok(out)
+    }
+
+    fn put_prefix(
+        &self,
+        _: &mut CpuScratch,
+        mut qkv: CpuStates,
+        batch: &HostBatch,
+        attention: &Attention,
+        prefix: Prefix<'_, Table>,
+    ) -> Result<CpuStates, NnError> {
+        let width = qkv.width();
+        prefix::put((qkv.values_mut(), width), &batch.sequences, attention, &prefix)?;
+        Ok(qkv)
     }
 
     fn attend(

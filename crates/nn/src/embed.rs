@@ -23,12 +23,22 @@ impl Table {
         Ok(Self { values: values.to_vec(), width: columns })
     }
 
+    /// Values of a row.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.values.len() / self.width
+    }
+
     /// A row.
     pub(crate) fn row(&self, row: u32) -> Result<&[f32], NnError> {
         let start = row as usize * self.width;
-        self.values.get(start..start + self.width).ok_or_else(|| {
-            NnError::Shape(format!("row {row} of a table of {}", self.values.len() / self.width))
-        })
+        self.values
+            .get(start..start + self.width)
+            .ok_or_else(|| NnError::Shape(format!("row {row} of a table of {}", self.rows())))
     }
 }
 

@@ -21,13 +21,14 @@ mod norm;
 mod parameters;
 mod pooling;
 mod precision;
+mod prefix;
 pub mod profile;
 mod reference;
 mod sequences;
 mod unit;
 
 pub use activation::{Activation, UnknownActivation};
-pub use backend::{Backend, Stream, Work};
+pub use backend::{Backend, Prefix, Stream, Work};
 #[cfg(feature = "candle")]
 pub use candle::{Candle, CandleAttention, CandleBatch, CandleDevice, CandleLinear, CandleNorm};
 /// candle's devices, tensors and gradients.

@@ -1,7 +1,7 @@
 //! The transformer in f64, slow and obviously right: what other backends are compared with.
 
 use crate::attention::{Attention, reference::attend};
-use crate::backend::{Backend, Stream, Work};
+use crate::backend::{Backend, Prefix, Stream, Work};
 use crate::cpu::{check_gated, check_linear, check_width};
 use crate::embed::{self, HostBatch, Table};
 use crate::linear::reference::Linear;
@@ -9,7 +9,7 @@ use crate::norm::reference::Norm;
 use crate::unit::SHORTEST;
 use crate::{
     Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
-    Pooling, Sequences, norm,
+    Pooling, Sequences, norm, prefix,
 };
 
 /// Every step one operation after the other, nothing fused, in f64.
@@ -117,6 +117,18 @@ impl Backend for Reference {
         let linear = self.project(&mut (), x, linear, Activation::Identity)?;
         out.values.iter_mut().zip(linear.values).for_each(|(out, x)| *out *= x);
         Ok(out)
+    }
+
+    fn put_prefix(
+        &self,
+        (): &mut (),
+        mut qkv: ReferenceStates,
+        batch: &HostBatch,
+        attention: &Attention,
+        prefix: Prefix<'_, Table>,
+    ) -> Result<ReferenceStates, NnError> {
+        prefix::put((&mut qkv.values, qkv.width), &batch.sequences, attention, &prefix)?;
+        Ok(qkv)
     }
 
     fn attend(

@@ -41,6 +41,11 @@ impl Sequences {
         self.offsets.last().map_or(0, |&end| end as usize)
     }
 
+    /// The number of each token in its sequence, from 0.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = u32> {
+        self.ranges().flat_map(|tokens| (0..).take(tokens.len()))
+    }
+
     /// The tokens of each sequence, as ranges of rows.
     pub fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         self.offsets.windows(2).map(|bounds| bounds[0] as usize..bounds[1] as usize)

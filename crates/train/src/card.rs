@@ -35,12 +35,18 @@ fn texts(task: &Task, model: &Model) -> String {
                     "" => String::new(),
                     prompt => format!("- prompt of {what}: {prompt:?}\n"),
                 });
+            let prefix = match passage.prefix_tokens() {
+                0 => String::new(),
+                tokens => {
+                    format!("- trained: keys and values of {tokens} tokens in front of every layer, alone\n")
+                }
+            };
             let titles = match titles {
                 Titles::Joined(separator) => format!("before the text, with {separator:?} between them"),
                 Titles::Pair(_) => "a text of their own".to_owned(),
             };
             format!(
-                "- encoders: {trained}\n- pooling: {}\n- tokens of a query: {} at most\n\
+                "- encoders: {trained}\n{prefix}- pooling: {}\n- tokens of a query: {} at most\n\
                  - tokens of a passage: {} at most\n{}- titles: {titles}",
                 passage.pooling(),
                 query.max_length(),

@@ -162,7 +162,10 @@ impl Checkpoints {
         };
         for tower in model.towers_mut() {
             if let Some(weights) = tower.weights_mut() {
-                weights.update(|parameters| parameters.iter_mut().for_each(|p| fill(&mut p.values)));
+                weights.update(|parameters| {
+                    let trained = parameters.iter_mut().filter(|parameter| !parameter.frozen);
+                    trained.for_each(|parameter| fill(&mut parameter.values));
+                });
             }
         }
         for moments in moments {
@@ -172,9 +175,10 @@ impl Checkpoints {
     }
 }
 
-/// Parameters, then moments, in one order.
+/// The parameters that are trained, then moments, in one order.
 fn all_values<'a>(model: &'a Model, moments: &'a [Moments]) -> Vec<&'a Vec<f32>> {
     let parameters = model.towers().iter().flat_map(|tower| tower.weights().parameters());
+    let parameters = parameters.filter(|parameter| !parameter.frozen);
     let moments = moments.iter().flat_map(|moments| moments.first.iter().chain(&moments.second));
     parameters.map(|parameter| &parameter.values).chain(moments).collect()
 }

@@ -126,6 +126,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         task_types: if has_task_types { raw.task_type_vocab_size } else { 0 },
         // DPR has none by default.
         projection: projection.filter(|projection| projection.dim > 0),
+        prefix: None,
         is_classifier: false,
         classifies_tokens: false,
     })

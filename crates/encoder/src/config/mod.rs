@@ -4,6 +4,7 @@ mod bert;
 mod modernbert;
 mod names;
 mod nomic_bert;
+mod prefix;
 mod rope;
 
 use std::path::Path;
@@ -14,6 +15,8 @@ use toller_files::FileError;
 use toller_nn::{Activation, NormPlacement};
 
 pub(crate) use self::names::{Names, ProjectionNames, QkvNames, UpNames};
+pub use self::prefix::NewPrefix;
+pub(crate) use self::prefix::PrefixConfig;
 use crate::EncoderError;
 use toller_checkpoint::Fingerprint;
 
@@ -126,6 +129,8 @@ pub(crate) struct TransformerConfig {
     pub(crate) token_types: usize,
     /// Rows of ERNIE's task type embeddings. 0 for an architecture without them.
     pub(crate) task_types: usize,
+    /// Keys and values in front of every text.
+    pub(crate) prefix: Option<PrefixConfig>,
     /// What DPR and REALM project their vectors to.
     pub(crate) projection: Option<Projection>,
     /// Whether the weights are those of a cross-encoder or another classifier of texts.
@@ -259,12 +264,13 @@ impl TransformerConfig {
         }
     }
 
-    /// The number of tokens for which there are positions.
+    /// The number of tokens for which there are positions behind the prefix.
     pub(crate) fn longest_input(&self) -> usize {
-        match self.positions {
+        let positions = match self.positions {
             Positions::FromZero | Positions::Rotary => self.max_positions,
             Positions::AfterPadding(pad) => self.max_positions.saturating_sub(pad as usize + 1),
-        }
+        };
+        positions.saturating_sub(self.prefix_tokens())
     }
 }
 

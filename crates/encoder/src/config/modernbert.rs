@@ -114,6 +114,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         token_types: 0,
         task_types: 0,
         projection: None,
+        prefix: None,
         is_classifier: false,
         classifies_tokens: false,
     })

@@ -153,6 +153,7 @@ fn read_original(text: &str, model_type: &str) -> Result<TransformerConfig, Refu
         token_types: raw.type_vocab_size,
         task_types: 0,
         projection: None,
+        prefix: None,
         is_classifier: false,
         classifies_tokens: false,
     })
@@ -188,6 +189,7 @@ fn read_native(text: &str, model_type: &str) -> Result<TransformerConfig, Refusa
         token_types: raw.type_vocab_size,
         task_types: 0,
         projection: None,
+        prefix: None,
         is_classifier: false,
         classifies_tokens: false,
     })

@@ -114,7 +114,8 @@ impl CrossEncoder {
             return Err(ModelError::unsupported(directory.join("modules.json"), what, supported).into());
         }
         let config_path = folder.join("config.json");
-        let config = TransformerConfig::read(&config_path)?;
+        let config =
+            TransformerConfig::read(&config_path)?.with_prefix(folder, None)?.without_prefix(folder)?;
         if config.classifies_tokens {
             let what = "scoring pairs with a classifier of tokens";
             let supported = "cross-encoders: ...ForSequenceClassification";
@@ -304,7 +305,7 @@ impl CrossEncoder {
     /// When a token has no embedding, or computing fails.
     pub fn logits(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut logits = Vec::with_capacity(pairs.len() * self.labels.len());
-        for batch in by_budget(pairs, self.batch_tokens) {
+        for batch in by_budget(pairs, self.batch_tokens, self.network.prefix_tokens()) {
             let request = Request { texts: batch, unpooled: 0, output: Output::Vector, threads: 1 };
             self.network.encode(request, &mut logits)?;
         }

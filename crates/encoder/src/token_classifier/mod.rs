@@ -142,7 +142,8 @@ impl TokenClassifier {
         let folder = Layout::read(directory)?.transformer;
         let layout = Layout::plain(&folder);
         let config_path = folder.join("config.json");
-        let config = TransformerConfig::read(&config_path)?;
+        let config =
+            TransformerConfig::read(&config_path)?.with_prefix(&folder, None)?.without_prefix(&folder)?;
         let refused = |what: String, supported: &str| {
             EncoderError::from(ModelError::unsupported(&config_path, what, supported))
         };

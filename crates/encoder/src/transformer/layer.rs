@@ -1,6 +1,6 @@
 //! One layer of the transformer.
 
-use toller_nn::{Activation, Backend, NormPlacement, Place, Stream};
+use toller_nn::{Activation, Backend, NormPlacement, Place, Prefix, Stream};
 
 use super::Loader;
 use super::loader::Up;
@@ -30,6 +30,7 @@ pub(super) struct Half<'a, B: Backend> {
     pub(super) backend: &'a B,
     pub(super) batch: &'a B::Batch,
     pub(super) attention: &'a B::Attention,
+    pub(super) prefix: Option<Prefix<'a, B::Table>>,
 }
 
 impl<B: Backend> Layer<B> {
@@ -88,7 +89,10 @@ impl<B: Backend> Layer<B> {
         stream: Stream<B::States>,
     ) -> Result<Stream<B::States>, EncoderError> {
         let backend = half.backend;
-        let qkv = backend.project(scratch, stream.input(), &self.qkv, Activation::Identity)?;
+        let mut qkv = backend.project(scratch, stream.input(), &self.qkv, Activation::Identity)?;
+        if let Some(prefix) = half.prefix {
+            qkv = backend.put_prefix(scratch, qkv, half.batch, half.attention, prefix)?;
+        }
         let context = backend.attend(scratch, qkv, half.batch, half.attention)?; // [tokens, heads * head size]
         let stream = self.close(
             half,

@@ -3,13 +3,15 @@
 
 mod layer;
 mod loader;
+mod prefix;
 mod relative;
 mod tables;
 
 use std::path::Path;
 
 use toller_checkpoint::{Fingerprint, ModelError, Parameters};
-use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Stream};
+use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Prefix, Stream};
+use toller_tokenizer::Tokens;
 
 use self::layer::{Half, Layer};
 pub(crate) use self::loader::{Loader, name_tensor};
@@ -28,6 +30,9 @@ pub(crate) struct Transformer<B: Backend> {
     local_attention: Option<B::Attention>,
     /// With norms after, a norm of the last states.
     final_norm: Option<B::Norm>,
+    /// The number of tokens in front of every text, and their keys and values.
+    prefix_tokens: usize,
+    prefix: Option<B::Table>,
 }
 
 impl<B: Backend> Transformer<B> {
@@ -43,7 +48,8 @@ impl<B: Backend> Transformer<B> {
         let parameters = Parameters::open(folder)?.find_prefix(&anchor)?;
         let names = naming(&parameters, config);
         let mut loader = Loader { backend, parameters: &parameters, fingerprint };
-        let transformer = Self::load(&mut loader, config, names)?;
+        let mut transformer = Self::load(&mut loader, config, names)?;
+        transformer.prefix = prefix::load(&mut loader, folder, config)?;
         check_layers(&parameters, config, names, folder)?;
         Ok((transformer, parameters))
     }
@@ -94,24 +100,34 @@ impl<B: Backend> Transformer<B> {
                 .map(|local| attention(Some(local.theta), Some(local.reach)))
                 .transpose()?,
             final_norm,
+            prefix_tokens: config.prefix_tokens(),
+            prefix: None,
         })
     }
 
-    /// The last layer's state of each token: `[tokens, hidden]`, with the batch as the backend has it.
+    /// The number of tokens in front of every text that is not empty.
+    pub(crate) fn prefix_tokens(&self) -> usize {
+        self.prefix_tokens
+    }
+
+    /// The last layer's state of each token, those of the prefix included: `[tokens, hidden]`, with the batch
+    /// as the backend has it.
     pub(crate) fn forward(
         &self,
         backend: &B,
         scratch: &mut B::Scratch,
-        batch: TokenBatch,
+        texts: &[Tokens],
     ) -> Result<(B::States, B::Batch), EncoderError> {
+        let batch = TokenBatch::new(texts, self.prefix_tokens);
         let batch = self.tables.batch(backend, batch)?;
         let mut stream = Stream::from(self.tables.embed(backend, scratch, &batch)?);
-        for layer in &self.layers {
+        for (number, layer) in self.layers.iter().enumerate() {
             let attention = match (layer.is_local, &self.local_attention) {
                 (true, Some(local)) => local,
                 _ => &self.attention,
             };
-            let half = Half { backend, batch: &batch, attention };
+            let prefix = self.prefix.as_ref().map(|table| Prefix { table, layer: number });
+            let half = Half { backend, batch: &batch, attention, prefix };
             stream = layer.forward(&half, scratch, stream)?;
         }
         let (mut states, residual) = stream.into_input();

@@ -106,7 +106,8 @@ impl Copy {
     }
 }
 
-fn copy_files(from: &Path, to: &Path) {
+/// Copies all files of a folder, and the folders in it.
+pub(crate) fn copy_files(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
         if path.is_dir() {

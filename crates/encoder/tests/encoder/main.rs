@@ -11,5 +11,6 @@ mod golden;
 mod gpu;
 mod layouts;
 mod pairs;
+mod prefix;
 mod token_classifier;
 mod tokenizer_flags;

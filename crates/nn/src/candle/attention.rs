@@ -5,8 +5,9 @@ use candle_core::{D, Tensor};
 use super::batch::{CandleBatch, Group};
 use super::{Candle, Products};
 use crate::attention::Attention;
+use crate::backend::Prefix;
 use crate::cpu::check_width;
-use crate::{AttentionParameters, NnError};
+use crate::{AttentionParameters, NnError, prefix};
 
 /// A kind of attention.
 pub struct CandleAttention {
@@ -22,6 +23,29 @@ impl CandleAttention {
         let bias = parameters.relative_bias;
         let bias = bias.map(|table| backend.parameter(table.values, &[table.rows, table.columns]));
         Ok(Self { attention, relative_bias: bias.transpose()?, products: backend.inner })
+    }
+
+    /// `qkv` with the keys and values of a prefix. Tokens behind the prefix take a row of zeros.
+    pub(super) fn put_prefix(
+        &self,
+        qkv: &Tensor,
+        batch: &CandleBatch,
+        prefix: Prefix<'_, Tensor>,
+    ) -> Result<Tensor, NnError> {
+        check_width("a prefix", qkv.dim(1)?, self.attention.input_width())?;
+        let (rows, width) = prefix.table.dims2()?;
+        let [of_states, of_prefix] = prefix::columns(&self.attention, (prefix.layer, width))?;
+        let tokens = batch.positions.len();
+        let taken: Vec<u32> = batch.positions.iter().map(|&token| token.min(rows as u32)).collect();
+        let kept: Vec<f32> = taken.iter().map(|&row| f32::from(row as usize == rows)).collect();
+        let taken = Tensor::from_vec(taken, tokens, qkv.device())?;
+        let kept = Tensor::from_vec(kept, (tokens, 1), qkv.device())?.to_dtype(qkv.dtype())?;
+        let own = qkv.narrow(1, of_states.start, of_states.len())?.broadcast_mul(&kept)?;
+        let table = prefix.table.narrow(1, of_prefix.start, of_prefix.len())?;
+        let table =
+            Tensor::cat(&[&table, &Tensor::zeros((1, of_prefix.len()), table.dtype(), table.device())?], 0)?;
+        let sum = own.add(&table.index_select(&taken, 0)?)?;
+        Ok(Tensor::cat(&[&qkv.narrow(1, 0, of_states.start)?, &sum], 1)?)
     }
 
     /// The contexts `[tokens, heads * head size]`.

@@ -14,6 +14,8 @@ pub struct CandleBatch {
     rows: Vec<(Tensor, usize)>,
     /// Shorter ones first.
     pub(super) groups: Vec<Group>,
+    /// Of every token, in its sequence.
+    pub(super) positions: Vec<u32>,
     /// Where in the concatenation of all groups each token is, and each sequence.
     tokens: Tensor,
     sequences: Tensor,
@@ -63,7 +65,13 @@ impl CandleBatch {
             }
             groups.push(Group { length, count: of_length.len(), tokens: upload(tokens)? });
         }
-        Ok(Self { rows, groups, tokens: upload(place_of_token)?, sequences: upload(place_of_sequence)? })
+        Ok(Self {
+            rows,
+            groups,
+            positions: sequences.positions().collect(),
+            tokens: upload(place_of_token)?,
+            sequences: upload(place_of_sequence)?,
+        })
     }
 
     /// The sum of the tokens' rows of all tables, in the order of the tables.

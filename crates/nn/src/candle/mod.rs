@@ -19,7 +19,7 @@ use candle_core::{D, DType, Device, Tensor, Var};
 pub use self::attention::CandleAttention;
 pub use self::batch::CandleBatch;
 pub use self::device::CandleDevice;
-use crate::backend::{Backend, Stream, Work};
+use crate::backend::{Backend, Prefix, Stream, Work};
 use crate::cpu::{check_gated, check_linear, check_width};
 use crate::unit::SHORTEST;
 use crate::{
@@ -255,6 +255,17 @@ impl Backend for Candle {
         activation: Activation,
     ) -> Result<Tensor, NnError> {
         Ok(activated.forward(x, activation)?.mul(&linear.forward(x, Activation::Identity)?)?)
+    }
+
+    fn put_prefix(
+        &self,
+        (): &mut (),
+        qkv: Tensor,
+        batch: &CandleBatch,
+        attention: &CandleAttention,
+        prefix: Prefix<'_, Tensor>,
+    ) -> Result<Tensor, NnError> {
+        attention.put_prefix(&qkv, batch, prefix)
     }
 
     fn attend(

@@ -145,6 +145,7 @@ fn small(activation: Activation, poolings: &'static [Pooling]) -> Model {
         activation,
         sharpness: 1.0,
         skipped: 1,
+        prefix: 2,
         poolings,
     }
 }

@@ -96,6 +96,23 @@ pub(crate) struct Heads {
     pub(crate) stride: u32,
 }
 
+/// The argument of `prefix_*`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct Prefix {
+    pub(crate) qkv: Address,
+    pub(crate) table: Address,
+    pub(crate) positions: Address,
+    pub(crate) tokens: u32,
+    pub(crate) stride: u32,
+    pub(crate) first: u32,
+    pub(crate) columns: u32,
+    pub(crate) table_rows: u32,
+    pub(crate) table_width: u32,
+    pub(crate) table_first: u32,
+    pub(crate) reserved: u32,
+}
+
 /// A tile of queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, NoUninit, AnyBitPattern)]
 #[repr(C)]

@@ -38,8 +38,7 @@ impl CudaBatch {
             start..start + array.len()
         };
         let rows = rows.iter().map(|rows| (push(rows), rows.iter().copied().max().unwrap_or(0))).collect();
-        let positions: Vec<u32> = sequences.ranges().flat_map(|tokens| (0..).take(tokens.len())).collect();
-        let positions = push(&positions);
+        let positions = push(&sequences.positions().collect::<Vec<_>>());
         let offsets = push(sequences.offsets());
         let tiles = query_tiles(sequences);
         Self {

@@ -22,6 +22,7 @@ macro_rules! by_number {
 const EMBED: [&str; 3] = by_number!("embed", "");
 const NORM: [&str; 3] = by_number!("norm", "");
 const HEADS: [&str; 3] = by_number!("heads", "");
+const PREFIX: [&str; 3] = by_number!("prefix", "");
 const POOL: [&str; 3] = by_number!("pool", "");
 const NORM_WIDE: &str = "toller_encoder_norm_wide_bf16";
 const ROWS: &str = "toller_encoder_rows_f32";
@@ -206,6 +207,15 @@ impl Kernels {
         unsafe { self.by_warps(HEADS[number as usize], args.tokens, &args) }
     }
 
+    /// Puts keys and values in front of texts.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`].
+    pub(super) unsafe fn put_prefix(&self, number: Number, args: abi::Prefix) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.by_warps(PREFIX[number as usize], args.tokens, &args) }
+    }
+
     /// Attention, with the kernel for heads of `head` numbers.
     ///
     /// # Safety
@@ -297,7 +307,7 @@ const WARP: u32 = 32;
 #[cfg(test)]
 pub(super) fn names() -> Vec<&'static str> {
     let narrow = [NARROW.names, MIDDLE.names].concat();
-    let steps = [EMBED, NORM, HEADS, POOL].concat();
+    let steps = [EMBED, NORM, HEADS, PREFIX, POOL].concat();
     let others = [WIDE.names[1], WIDE.names[2], NORM_WIDE, ROWS];
     [narrow, steps, ATTENTION.concat(), others.to_vec()].concat()
 }

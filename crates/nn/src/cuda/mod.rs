@@ -28,11 +28,11 @@ pub use self::layout::{CudaAttention, CudaLinear, CudaNorm, CudaTable};
 use self::number::{Number, UNIT};
 pub use self::session::{CudaScratch, CudaStates};
 use crate::attention::Attention;
-use crate::backend::{Backend, Stream, Work};
+use crate::backend::{Backend, Prefix, Stream, Work};
 use crate::cpu::{check_gated, check_linear, check_width};
 use crate::{
     Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
-    Pooling, Precision, Sequences, norm,
+    Pooling, Precision, Sequences, norm, prefix,
 };
 
 /// Batches of a device at the same time: while one is computed, the next is prepared and queued.
@@ -340,6 +340,38 @@ impl Backend for Cuda {
         activation: Activation,
     ) -> Result<CudaStates, NnError> {
         self.multiply(scratch, x, layer, None, Follows { activation, gated: true, to: layer.number })
+    }
+
+    fn put_prefix(
+        &self,
+        scratch: &mut CudaScratch,
+        qkv: CudaStates,
+        batch: &CudaBatch,
+        kind: &CudaAttention,
+        prefix: Prefix<'_, CudaTable>,
+    ) -> Result<CudaStates, NnError> {
+        check_width("a prefix", qkv.width, kind.attention.input_width())?;
+        if qkv.number != self.number || qkv.rows != batch.tokens {
+            return Err(NnError::Shape(format!("a prefix of {} states of another batch", qkv.rows)));
+        }
+        let [of_states, of_prefix] = prefix::columns(&kind.attention, (prefix.layer, prefix.table.width))?;
+        self.upload(scratch, batch)?;
+        let args = abi::Prefix {
+            qkv: qkv.address(),
+            table: prefix.table.values.address(),
+            positions: scratch.at(&batch.positions),
+            tokens: qkv.rows as u32,
+            stride: qkv.stride() as u32,
+            first: of_states.start as u32,
+            columns: of_states.len() as u32,
+            table_rows: prefix.table.rows as u32,
+            table_width: prefix.table.width as u32,
+            table_first: of_prefix.start as u32,
+            reserved: 0,
+        };
+        // SAFETY: the columns are inside the rows of states and table, and every token has a position.
+        unsafe { self.kernels.put_prefix(self.number, args)? };
+        Ok(qkv)
     }
 
     fn attend(

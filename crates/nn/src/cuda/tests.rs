@@ -198,6 +198,7 @@ fn long() -> Model {
         activation: Activation::Gelu,
         sharpness: 2.0,
         skipped: 0,
+        prefix: 2,
         poolings: &Pooling::ALL,
     }
 }

@@ -12,7 +12,7 @@ use crate::cuda::tests::{Kernels, gpu};
 
 use crate::{
     Activation, AttentionParameters, Backend, Cpu, LinearParameters, Matrix, NormParameters, NormPlacement,
-    Place, Pooling, Precision, Reference, Sequences,
+    Place, Pooling, Precision, Prefix, Reference, Sequences,
 };
 
 /// Pseudo-random values in -1..1, from a seed.
@@ -86,6 +86,8 @@ pub(crate) struct Model {
     /// How far attention scores differ.
     pub(crate) sharpness: f32,
     pub(crate) skipped: usize,
+    /// Tokens that get other keys and values.
+    pub(crate) prefix: usize,
     pub(crate) poolings: &'static [Pooling],
 }
 
@@ -98,8 +100,14 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
     let sizes = (prop::collection::vec(0_usize..70, 1..5), 1_usize..70, 1_usize..70, 1_usize..3, 1_usize..3);
     let attention = (1_usize..30, any::<bool>(), prop::option::of(0_usize..9), any::<[Option<u8>; 2]>());
     let flags = (any::<[bool; 4]>(), prop::sample::select(ACTIVATIONS.to_vec()), 0.1_f32..6.0, 0_usize..3);
-    (any::<u64>(), sizes, attention, flags).prop_map(
-        |(seed, (lengths, width, inner, key_heads, groups), (half, rotates, reach, window), flags)| {
+    (any::<u64>(), sizes, attention, flags, 0_usize..4).prop_map(
+        |(
+            seed,
+            (lengths, width, inner, key_heads, groups),
+            (half, rotates, reach, window),
+            flags,
+            prefix,
+        )| {
             let ([has_bias, centers, gates, before], activation, sharpness, skipped) = flags;
             let [before_window, after_window] = window.map(|side| side.map(|side| usize::from(side) % 80));
             Model {
@@ -120,6 +128,7 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
                 activation,
                 sharpness,
                 skipped,
+                prefix,
                 poolings: &Pooling::ALL,
             }
         },
@@ -212,6 +221,17 @@ impl Model {
         let states = backend.embed(s, &batch, &tables, &norm(&weights[0], self.sharpness)).unwrap();
         let qkv = linear(&layer(6, qkv_width, width), Place::Inner);
         let qkv = backend.project(s, &states, &qkv, Activation::Identity).unwrap();
+        let qkv = match self.prefix {
+            0 => qkv,
+            rows => {
+                // Three layers, of which the second counts.
+                let columns = 3 * (qkv_width - hidden);
+                let values = change(&values(seed ^ 12, rows * columns));
+                let table = backend.table(Matrix { values: &values, rows, columns }).unwrap();
+                let prefix = Prefix { table: &table, layer: 1 };
+                backend.put_prefix(s, qkv, &batch, &attention, prefix).unwrap()
+            }
+        };
         let context = backend.attend(s, qkv, &batch, &attention).unwrap();
         let output = linear(&layer(7, width, hidden), Place::Inner);
         let after = norm(&weights[0], 1.0);
@@ -341,6 +361,7 @@ fn long_sequences_and_extreme_scores() {
         activation: Activation::Gelu,
         sharpness: 30.0,
         skipped: 0,
+        prefix: 0,
         poolings: &Pooling::ALL,
     };
     for (rotates, reach, window) in [

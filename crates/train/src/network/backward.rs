@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toller_nn::Activation;
 use toller_simd as simd;
 
-use super::tape::{Kind, Norm, Normed, Rate, States, Tape};
+use super::tape::{Kind, Norm, Normed, PrefixPlace, Rate, States, Tape, prefix_rows};
 use crate::kernels::activation::Derive;
 use crate::kernels::attention::{AttendBack, Sequence};
 use crate::kernels::linear::Multiply;
@@ -23,6 +23,7 @@ pub(crate) struct Terms {
     pub(crate) linear: Option<LinearTerms>,
     pub(crate) norm: Option<NormTerms>,
     pub(crate) tables: Option<TableTerms>,
+    pub(crate) prefix: Option<PrefixTerms>,
 }
 
 /// A linear layer's input, and the gradient at its output before the activation.
@@ -43,6 +44,12 @@ pub(crate) struct NormTerms {
 pub(crate) struct TableTerms {
     pub(crate) tables: Vec<usize>,
     pub(crate) rows: Vec<Vec<u32>>,
+    pub(crate) delta: Vec<f32>,
+}
+
+/// The gradient of a layer's prefix: a row for each of [`prefix_rows`].
+pub(crate) struct PrefixTerms {
+    pub(crate) prefix: PrefixPlace,
     pub(crate) delta: Vec<f32>,
 }
 
@@ -70,7 +77,7 @@ impl Reverse {
                 self.tape.drop_out(Rate::Hidden, number, &mut gradient, width);
                 let norm = self.denormalize(normed, &mut gradient);
                 let tables = Some(TableTerms { tables, rows, delta: gradient });
-                Terms { norm: Some(norm), tables, linear: None }
+                Terms { norm: Some(norm), tables, ..Terms::default() }
             }
             Kind::Project { x, input, layer, activation, before } => {
                 if let Some(before) = before.filter(|_| activation != Activation::Identity) {
@@ -83,6 +90,17 @@ impl Reverse {
                 self.add(input, below);
                 let linear = Some(LinearTerms { layer, x: x.values, delta: gradient });
                 Terms { linear, ..Terms::default() }
+            }
+            Kind::Prefix { qkv, width, prefix } => {
+                let kept = width - prefix.columns.len();
+                let mut delta = Vec::new();
+                for (token, _) in prefix_rows(&self.tape.sequences, prefix.rows) {
+                    let replaced = &mut gradient[token * width..(token + 1) * width][kept..];
+                    delta.extend_from_slice(replaced);
+                    replaced.fill(0.0);
+                }
+                self.add(qkv, gradient);
+                Terms { prefix: Some(PrefixTerms { prefix, delta }), ..Terms::default() }
             }
             Kind::Attend { qkv, shape } => {
                 let hidden = shape.hidden();
@@ -113,7 +131,7 @@ impl Reverse {
                 self.tape.drop_out(Rate::Hidden, number, &mut delta, width);
                 let below = self.input_gradient(layer, &delta);
                 self.add(x.node, below);
-                Terms { linear: Some(LinearTerms { layer, x: x.values, delta }), norm, tables: None }
+                Terms { linear: Some(LinearTerms { layer, x: x.values, delta }), norm, ..Terms::default() }
             }
             Kind::Pool { x, poolings, skipped } => {
                 let mut out = vec![0.0; x.values.len()];

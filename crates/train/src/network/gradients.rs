@@ -10,7 +10,8 @@ use toller_nn::Sequences;
 use toller_simd as simd;
 use toller_simd::tile::Rows;
 
-use super::backward::{LinearTerms, NormTerms, TableTerms, Terms};
+use super::backward::{LinearTerms, NormTerms, PrefixTerms, TableTerms, Terms};
+use super::tape::prefix_rows;
 use super::weights::Weights;
 use crate::kernels::linear::AddGradient;
 use crate::kernels::product::Panels;
@@ -18,7 +19,7 @@ use crate::kernels::product::Panels;
 /// Values of a weight's gradient that a task keeps in the second-level cache while the sequences pass by.
 const BLOCK: usize = 1 << 16;
 
-/// A gradient for each parameter of a network.
+/// A gradient for each parameter of a network; an empty one for a frozen parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradients {
     pub(crate) values: Vec<Vec<f32>>,
@@ -28,9 +29,7 @@ impl Gradients {
     /// Zeros.
     #[must_use]
     pub fn zeros(weights: &Weights) -> Self {
-        Self {
-            values: weights.parameters.iter().map(|parameter| vec![0.0; parameter.values.len()]).collect(),
-        }
+        Self { values: weights.parameters.iter().map(|parameter| vec![0.0; parameter.trained()]).collect() }
     }
 
     /// Back to zeros.
@@ -57,6 +56,9 @@ impl Gradients {
             if let Some(tables) = &terms.tables {
                 self.add_tables(tables);
             }
+            if let Some(prefix) = &terms.prefix {
+                self.add_prefix(prefix, sequences);
+            }
         }
     }
 
@@ -68,6 +70,9 @@ impl Gradients {
         sequences: &[&Sequences],
     ) {
         let layer = &weights.linears[layer];
+        if weights.parameters[layer.weight].frozen {
+            return;
+        }
         let (inputs, outputs) = (layer.inputs, layer.outputs);
         let parts: Vec<(&LinearTerms, Range<usize>)> = terms
             .iter()
@@ -113,6 +118,9 @@ impl Gradients {
 
     fn add_norm(&mut self, terms: &NormTerms, sequences: &Sequences) {
         let width = self.values[terms.norm.weight].len();
+        if width == 0 {
+            return;
+        }
         let rows = |rows: &Range<usize>| rows.start * width..rows.end * width;
         for tokens in sequences.ranges() {
             let (mut weight, mut bias) = (vec![0.0; width], vec![0.0; width]);
@@ -134,9 +142,20 @@ impl Gradients {
         for (&table, rows) in terms.tables.iter().zip(&terms.rows) {
             let width = terms.delta.len() / rows.len().max(1);
             let table = &mut self.values[table];
+            if table.is_empty() {
+                continue;
+            }
             for (&row, delta) in rows.iter().zip(terms.delta.chunks_exact(width.max(1))) {
                 add(&mut table[row as usize * width..][..width], delta);
             }
+        }
+    }
+
+    fn add_prefix(&mut self, PrefixTerms { prefix, delta }: &PrefixTerms, sequences: &Sequences) {
+        let deltas = delta.chunks_exact(prefix.columns.len());
+        for ((_, row), delta) in prefix_rows(sequences, prefix.rows).zip(deltas) {
+            let table = &mut self.values[prefix.parameter][row * prefix.width..];
+            add(&mut table[prefix.columns.clone()], delta);
         }
     }
 }

@@ -18,6 +18,7 @@ use self::backward::{Reverse, Terms};
 pub use self::gradients::Gradients;
 pub use self::recorder::Recorder;
 use self::tape::{States, Tape};
+pub(crate) use self::weights::PREFIX;
 pub use self::weights::{Parameter, TensorName, Weights};
 use crate::dropout::Dropout;
 

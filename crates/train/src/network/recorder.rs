@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 
 use toller_nn::{
     Activation, AttentionParameters, Backend, LinearParameters, Matrix, NnError, NormParameters,
-    NormPlacement, Place, Pooling, Sequences, Stream, Work,
+    NormPlacement, Place, Pooling, Prefix, Sequences, Stream, Work,
 };
 use toller_simd as simd;
 
-use super::tape::{Kind, Norm, Normed, Rate, States, Tape};
+use super::tape::{Kind, Norm, Normed, PrefixPlace, Rate, States, Tape, prefix_rows};
 use super::weights::{Linear, Parameter, TensorName, Weights};
 use crate::kernels::activation::Activate;
 use crate::kernels::attention::{Attend, Sequence, Shape};
@@ -48,6 +48,7 @@ impl Recorder {
     /// The parameters of the model that was loaded.
     pub fn take_weights(&self) -> Weights {
         let mut weights = std::mem::take(&mut self.lock().weights);
+        weights.freeze_around_prefix();
         weights.pack();
         weights
     }
@@ -70,7 +71,7 @@ impl Loading {
         if tensors.iter().map(TensorName::len).sum::<usize>() != values.len() {
             return Err(NnError::Shape(format!("{} values of tensors {tensors:?}", values.len())));
         }
-        self.weights.parameters.push(Parameter { tensors, values: values.to_vec(), decays });
+        self.weights.parameters.push(Parameter { tensors, values: values.to_vec(), decays, frozen: false });
         Ok(self.weights.parameters.len() - 1)
     }
 }
@@ -253,6 +254,31 @@ impl Backend for Recorder {
 
     fn gate(&self, _: &mut Tape, _: &States, layer: &Infallible, _: Activation) -> Result<States, NnError> {
         match *layer {}
+    }
+
+    fn put_prefix(
+        &self,
+        tape: &mut Tape,
+        qkv: States,
+        batch: &Batch,
+        attention: &Shape,
+        prefix: Prefix<'_, Table>,
+    ) -> Result<States, NnError> {
+        tape.begin();
+        let (hidden, table) = (attention.hidden(), prefix.table);
+        let start = prefix.layer * 2 * hidden;
+        let rows = tape.weights.values(table.parameter).len() / table.width;
+        let (parameter, width) = (table.parameter, table.width);
+        let prefix = PrefixPlace { parameter, width, columns: start..start + 2 * hidden, rows };
+        let mut values = qkv.values.to_vec();
+        let table = tape.weights.values(parameter);
+        prefix_rows(&batch.sequences, rows).for_each(|(token, row)| {
+            let from = &table[row * width..][prefix.columns.clone()];
+            values[token * qkv.width..][hidden..3 * hidden].copy_from_slice(from);
+        });
+        let out = tape.states(values, qkv.width);
+        tape.record(&out, || Kind::Prefix { qkv: qkv.node, width: qkv.width, prefix });
+        Ok(out)
     }
 
     fn attend(

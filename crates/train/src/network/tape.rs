@@ -1,5 +1,6 @@
 //! What a forward pass leaves for the backward pass.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use toller_nn::{Activation, Pooling, Sequences};
@@ -34,6 +35,18 @@ pub struct Norm {
     pub(crate) epsilon: f32,
 }
 
+/// Where the keys and values of a layer's prefix are.
+#[derive(Clone, Debug)]
+pub(crate) struct PrefixPlace {
+    /// The table among the parameters.
+    pub(crate) parameter: usize,
+    /// Values of a row of the table, and those of the layer.
+    pub(crate) width: usize,
+    pub(crate) columns: Range<usize>,
+    /// Rows of the table.
+    pub(crate) rows: usize,
+}
+
 /// A step, and its result's place on the tape.
 pub(crate) struct Operation {
     pub(crate) kind: Kind,
@@ -44,6 +57,7 @@ pub(crate) struct Operation {
 pub(crate) enum Kind {
     Embed { rows: Vec<Vec<u32>>, tables: Vec<usize>, normed: Normed },
     Project { x: States, input: usize, layer: usize, activation: Activation, before: Option<Vec<f32>> },
+    Prefix { qkv: usize, width: usize, prefix: PrefixPlace },
     Attend { qkv: States, shape: Shape },
     Close { x: States, layer: usize, residual: usize, normed: Normed },
     Pool { x: States, poolings: Vec<Pooling>, skipped: usize },
@@ -139,4 +153,9 @@ pub(crate) enum Rate {
     Hidden,
     Attention,
     Classifier,
+}
+
+/// The tokens that get rows of a prefix, and the rows.
+pub(crate) fn prefix_rows(sequences: &Sequences, rows: usize) -> impl Iterator<Item = (usize, usize)> {
+    sequences.ranges().flat_map(move |tokens| tokens.zip(0..rows))
 }

@@ -10,6 +10,9 @@ use crate::kernels::product::Panels;
 /// How the names of word embeddings end.
 const WORDS: [&str; 2] = ["word_embeddings.weight", "tok_embeddings.weight"];
 
+/// PEFT's name of the keys and values in front of every text.
+pub(crate) const PREFIX: &str = "prompt_embeddings";
+
 /// A tensor of a model's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorName {
@@ -24,6 +27,12 @@ pub struct TensorName {
 impl TensorName {
     pub(crate) fn new(folder: &Path, name: &str, shape: &[usize]) -> Self {
         Self { folder: folder.to_owned(), name: name.to_owned(), shape: shape.to_vec() }
+    }
+
+    /// Whether it is the keys and values in front of every text, under PEFT's name.
+    #[must_use]
+    pub fn is_prefix(&self) -> bool {
+        self.name == PREFIX
     }
 
     /// The number of values.
@@ -48,6 +57,15 @@ pub struct Parameter {
     pub values: Vec<f32>,
     /// Whether weight decay applies: to matrices, not to biases and norms.
     pub decays: bool,
+    /// Whether training leaves it as it is.
+    pub frozen: bool,
+}
+
+impl Parameter {
+    /// The number of values that are trained.
+    pub(crate) fn trained(&self) -> usize {
+        if self.frozen { 0 } else { self.values.len() }
+    }
 }
 
 /// A linear layer's place among the parameters, and its weight as products take it.
@@ -97,15 +115,26 @@ impl Weights {
         });
     }
 
+    /// Freezes all parameters but a prefix, if there is one (Liu et al. 2022, section 3).
+    pub(crate) fn freeze_around_prefix(&mut self) {
+        let is_prefix = |parameter: &Parameter| parameter.tensors.iter().any(TensorName::is_prefix);
+        if self.parameters.iter().any(is_prefix) {
+            for parameter in &mut self.parameters {
+                parameter.frozen = !is_prefix(parameter);
+            }
+        }
+    }
+
     /// The values of a parameter.
     pub(crate) fn values(&self, parameter: usize) -> &[f32] {
         &self.parameters[parameter].values
     }
 
-    /// The table of word embeddings among the parameters.
+    /// The table of word embeddings among the parameters that are trained.
     pub(crate) fn words(&self) -> Option<usize> {
         let is_words = |tensor: &TensorName| WORDS.iter().any(|name| tensor.name.ends_with(name));
-        self.parameters.iter().position(|parameter| parameter.tensors.iter().any(is_words))
+        let is_words = |parameter: &Parameter| parameter.tensors.iter().any(is_words);
+        self.parameters.iter().position(|parameter| !parameter.frozen && is_words(parameter))
     }
 
     /// The values of a table, to change them. A table has no layout for products that would have to follow.

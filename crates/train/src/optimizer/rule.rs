@@ -99,7 +99,8 @@ impl Optimizer {
         weights.update(|parameters| {
             let moments = moments.first.par_iter_mut().zip(&mut moments.second);
             let rows = parameters.par_iter_mut().zip(&gradients.values).zip(moments);
-            rows.for_each(|((parameter, gradient), (first, second))| match self.rule {
+            let trained = rows.filter(|((parameter, _), _)| !parameter.frozen);
+            trained.for_each(|((parameter, gradient), (first, second))| match self.rule {
                 Rule::AdamW => plan.adamw(parameter, gradient, first, second),
                 Rule::Lamb => plan.lamb(parameter, gradient, first, second),
             });
@@ -188,8 +189,10 @@ mod tests {
             tensors: vec![tensor("a", &[2, 3]), tensor("b", &[1, 3])],
             values: values(9),
             decays: true,
+            frozen: false,
         };
-        let bias = Parameter { tensors: vec![tensor("c", &[3])], values: values(3), decays: false };
+        let tensors = vec![tensor("c", &[3])];
+        let bias = Parameter { tensors, values: values(3), decays: false, frozen: false };
         Weights { parameters: vec![matrix, bias], linears: Vec::new() }
     }
 

@@ -2,6 +2,7 @@
 
 mod files;
 mod modules;
+mod prefix;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use toller_ir::Role;
 pub(crate) use self::files::write;
 use self::files::{change_config, copy_files};
 use self::modules::{append_normalize, change_pooling, write_length, write_modules, write_prompts};
+use self::prefix::write_prefix;
 
 use crate::TrainError;
 use crate::loss::Similarity;
@@ -140,8 +142,13 @@ fn is_dpr(folder: &Path) -> Result<bool, TrainError> {
 fn save_tower(root: &Path, transformer: &Path, weights: &Weights, output: &Path) -> Result<(), TrainError> {
     copy_files(root, output, true)?;
     let mut folders: BTreeMap<&Path, BTreeMap<String, Tensor>> = BTreeMap::new();
+    let inside = transformer.strip_prefix(root).unwrap_or(Path::new(""));
     for parameter in weights.parameters() {
         for (tensor, changed) in parameter.tensors.iter().zip(split(parameter)?) {
+            if tensor.is_prefix() {
+                write_prefix(&output.join(inside), changed)?;
+                continue;
+            }
             folders.entry(&tensor.folder).or_default().insert(tensor.name.clone(), changed);
         }
     }
@@ -150,7 +157,6 @@ fn save_tower(root: &Path, transformer: &Path, weights: &Weights, output: &Path)
         let target = output.join(inside);
         Parameters::open(folder)?.write_changed(&target.join("model.safetensors"), &changed)?;
     }
-    let inside = transformer.strip_prefix(root).unwrap_or(Path::new(""));
     change_config(&output.join(inside).join(CONFIG), |_| ())
 }
 

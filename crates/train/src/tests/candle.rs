@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed")]
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Network};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Network, NewPrefix};
 use toller_ir::Role;
 use toller_nn::candle_core::{Device, Tensor};
 use toller_nn::{Candle, Precision};
@@ -41,7 +41,8 @@ fn check(name: &str, tower: &Tower, candle: &Network<Candle>, texts: &[Tokens]) 
     assert_eq!(variables.len(), expected.values().len(), "{name}: parameters");
     let largest_of_all = expected.values().iter().map(|values| largest(values)).fold(0.0, f32::max);
     let parameters = tower.weights().parameters().iter().zip(expected.values());
-    for ((parameter, expected), variable) in parameters.zip(&variables) {
+    let trained = parameters.zip(&variables).filter(|((parameter, _), _)| !parameter.frozen);
+    for ((parameter, expected), variable) in trained {
         let tensors = &parameter.tensors;
         let gradient =
             gradients.get(variable).unwrap_or_else(|| panic!("{name}: no gradient of {tensors:?}"));
@@ -66,6 +67,18 @@ fn gradients_are_those_of_candle() {
             let texts: Vec<Tokens> = TEXTS.iter().map(|text| of_role.tokenize(text).unwrap()).collect();
             check(name, tower, &of_role.on(with_gradients()).unwrap(), &texts);
         }
+    }
+    for name in ["bert-mean", "xlmr-mean"] {
+        let Some(folder) = toller_testing::shared(&format!("golden/{name}")) else { continue };
+        let new_prefix = Some(NewPrefix { tokens: 5, seed: 1 });
+        let encoder =
+            DualEncoder::load(&folder, &LoadOptions { new_prefix, ..LoadOptions::default() }).unwrap();
+        let model = Model::dual(&encoder, false, None).unwrap();
+        let tower = encoder.tower(Role::Query);
+        let texts: Vec<Tokens> = TEXTS.iter().map(|text| tower.tokenize(text).unwrap()).collect();
+        let trained = model.towers()[0].weights().parameters().iter().filter(|parameter| !parameter.frozen);
+        assert_eq!(trained.count(), 1, "{name}: the prefix alone");
+        check(name, &model.towers()[0], &tower.on(with_gradients()).unwrap(), &texts);
     }
     for name in ["bert-ce", "ernie-ce", "xlmr-ce"] {
         let Some(folder) = toller_testing::shared(&format!("golden/{name}")) else { continue };

@@ -1,5 +1,6 @@
 //! Tests of whole gradients and of whole runs.
 
+mod prefix;
 mod reference;
 
 #[cfg(feature = "candle")]

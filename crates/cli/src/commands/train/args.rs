@@ -223,6 +223,11 @@ pub struct DualArgs {
     #[arg(long, value_name = "query|passage")]
     pub only: Option<Role>,
 
+    /// Train keys and values of N tokens in front of every layer, and leave the model as it is (P-tuning v2;
+    /// DPTDR has 32 or 128, and a learning rate of 7e-3). A model that has such tokens trains them alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub prefix_tokens: Option<u32>,
+
     /// Truncate queries to N tokens [default: as passages]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub query_max_length: Option<u32>,
@@ -312,7 +317,7 @@ impl DualArgs {
         let file: Self = config::read(path)?;
         let train = self.train.clone().over(file.train.clone());
         let completed = completed!(self.clone(), file,
-            options: [loss, similarity, temperature, only, query_max_length, pooling, query_model],
+            options: [loss, similarity, temperature, only, prefix_tokens, query_max_length, pooling, query_model],
             lists: [], switches: [symmetric, no_in_batch, no_duplicates, untie]);
         Ok(Self { train, ..completed })
     }

@@ -7,7 +7,8 @@ use indexmap::IndexMap;
 use serde_json::json;
 use toller_corpus::{ReadOptions, read_queries};
 use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TokenClassifier, TokenClassifierOptions,
+    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, NewPrefix, TokenClassifier,
+    TokenClassifierOptions,
 };
 use toller_engine::Engine;
 use toller_files::{Input, expand};
@@ -38,11 +39,13 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
         Origin::Known(model) => Some(model),
         Origin::Directory | Origin::Hub { .. } => None,
     };
+    let seed = args.train.run.seed.unwrap_or(Settings::new(Rates::default()).seed);
     let load = |max_length: Option<u32>| {
         let options = LoadOptions {
             max_length: max_length.map(|length| length as usize),
             query_model: query_model.as_ref().map(|source| source.directory.clone()),
             pooling: args.pooling,
+            new_prefix: args.prefix_tokens.map(|tokens| NewPrefix { tokens: tokens as usize, seed }),
             known: known.clone(),
             ..LoadOptions::default()
         };

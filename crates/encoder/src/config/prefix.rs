@@ -1,0 +1,99 @@
+//! adapter_config.json of PEFT: a prefix in front of every text (prefix tuning, P-tuning v2).
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toller_checkpoint::{ModelError, read_json};
+
+use super::{Positions, TransformerConfig};
+use crate::EncoderError;
+
+/// PEFT's file.
+pub(crate) const FILE: &str = "adapter_config.json";
+
+/// A prefix that a model without one gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewPrefix {
+    /// The number of its tokens.
+    pub tokens: usize,
+    /// What its random values follow from.
+    pub seed: u64,
+}
+
+/// The tokens in front of every text, which have keys and values in each layer, and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PrefixConfig {
+    pub(crate) tokens: usize,
+    /// The seed of a prefix that is in no file.
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Adapter {
+    peft_type: String,
+    num_virtual_tokens: Option<usize>,
+    #[serde(default)]
+    prefix_projection: bool,
+}
+
+impl PrefixConfig {
+    /// The prefix of the model in a folder, if it has one.
+    fn read(folder: &Path) -> Result<Option<Self>, EncoderError> {
+        let path = folder.join(FILE);
+        let Some(adapter) = read_json::<Adapter>(&path)? else { return Ok(None) };
+        let refused =
+            |what: String| ModelError::unsupported(&path, what, "prefix tuning without a projection");
+        if adapter.peft_type != "PREFIX_TUNING" {
+            return Err(refused(format!("an adapter of type {}", adapter.peft_type)).into());
+        }
+        if adapter.prefix_projection {
+            return Err(refused("a prefix with a projection".to_owned()).into());
+        }
+        match adapter.num_virtual_tokens {
+            Some(tokens) if tokens > 0 => Ok(Some(Self { tokens, seed: None })),
+            _ => Err(ModelError::Config { path, problem: "no \"num_virtual_tokens\"".to_owned() }.into()),
+        }
+    }
+}
+
+impl TransformerConfig {
+    /// The same with the prefix of the folder, or a new one.
+    pub(crate) fn with_prefix(mut self, folder: &Path, new: Option<NewPrefix>) -> Result<Self, EncoderError> {
+        let found = PrefixConfig::read(folder)?;
+        if let (Some(found), Some(_)) = (found, new) {
+            let problem = format!("the model has a prefix of {} tokens already", found.tokens);
+            return Err(ModelError::Config { path: folder.join(FILE), problem }.into());
+        }
+        let new = new.map(|new| PrefixConfig { tokens: new.tokens, seed: Some(new.seed) });
+        let Some(prefix) = found.or(new) else { return Ok(self) };
+        let path = folder.join("config.json");
+        if self.positions == Positions::Rotary || self.attention.relative_buckets.is_some() {
+            let what = format!("a prefix for model_type {:?}", self.model_type);
+            let supported = "prefixes for models with position embeddings: BERT, RoBERTa and their like";
+            return Err(ModelError::unsupported(path, what, supported).into());
+        }
+        let longest = self.longest_input();
+        if prefix.tokens >= longest {
+            let problem = format!("a prefix of {} tokens, and positions for {longest}", prefix.tokens);
+            return Err(ModelError::Config { path, problem }.into());
+        }
+        self.prefix = Some(prefix);
+        Ok(self)
+    }
+
+    /// Refuses a prefix, whose adapter may have a classifier of its own.
+    pub(crate) fn without_prefix(self, folder: &Path) -> Result<Self, EncoderError> {
+        match self.prefix {
+            None => Ok(self),
+            Some(_) => {
+                let what = "a prefix of a classifier";
+                Err(ModelError::unsupported(folder.join(FILE), what, "prefixes of dual encoders").into())
+            }
+        }
+    }
+
+    /// The tokens in front of every text.
+    pub(crate) fn prefix_tokens(&self) -> usize {
+        self.prefix.map_or(0, |prefix| prefix.tokens)
+    }
+}
