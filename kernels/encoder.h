@@ -130,7 +130,7 @@ typedef struct {
  * Grid: any (warps take tokens in turn). Block: TOLLER_NORM_THREADS. Shared memory: none. */
 typedef struct {
     void *qkv;                 /* [tokens] rows of `stride` bytes */
-    const float *table;        /* [table_rows, table_width] */
+    const float *table;        /* [table_rows] rows of `table_width` numbers */
     const uint32_t *positions; /* [tokens], in the sequence */
     uint32_t tokens;
     uint32_t stride;

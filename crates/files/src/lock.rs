@@ -35,9 +35,13 @@ impl DirectoryLock {
         let mut tries = 1..TRIES;
         loop {
             let is_last = tries.next().is_none();
-            fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+            match fs::create_dir_all(directory) {
+                // Another process removed the directory after it was found.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_last => continue,
+                made => made.map_err(FileError::on("create", directory))?,
+            }
             let file = match File::options().create(true).append(true).open(&path) {
-                // Another process removed the directory after it was made.
+                // The same after it was made.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !is_last => continue,
                 file => file.map_err(FileError::on("create", &path))?,
             };

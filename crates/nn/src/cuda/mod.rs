@@ -365,7 +365,7 @@ impl Backend for Cuda {
             first: of_states.start as u32,
             columns: of_states.len() as u32,
             table_rows: prefix.table.rows as u32,
-            table_width: prefix.table.width as u32,
+            table_width: prefix.table.width.next_multiple_of(UNIT) as u32,
             table_first: of_prefix.start as u32,
             reserved: 0,
         };
