@@ -26,7 +26,7 @@ impl TextTokenizer {
     pub fn load(directory: &Path) -> Result<Self, EncoderError> {
         let layout = Layout::read(directory)?;
         let folder = &layout.transformer;
-        let config = TransformerConfig::read(&folder.join("config.json"))?.with_prefix(folder, None)?;
+        let config = TransformerConfig::read(&folder.join("config.json"))?;
         let tokenizer = layout.tokenizer(None, &config, &mut Fingerprint::new())?;
         let supported = "BERT's tokenizer: BertNormalizer, BertPreTokenizer, WordPiece";
         let unsupported = || ModelError::unsupported(folder, "a tokenizer that is not BERT's", supported);

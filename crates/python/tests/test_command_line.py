@@ -44,6 +44,16 @@ def test_what_it_prints_is_what_the_binary_prints(tmp_path: Path) -> None:
         assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
 
 
+def test_a_backend_that_is_not_built_in_is_named(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"_id": "1", "text": "one"}\n')
+    model, output = REPOSITORY / "tests/fixtures/tiny-bert", tmp_path / "store"
+    done = run("encode", "--model", model, "--corpus", corpus, "--output", output, "--backend", "candle")
+    assert done.returncode == 2 and not output.exists()
+    assert "--backend candle: this toller was built without candle" in done.stderr
+    assert "hint: use --backend native" in done.stderr
+
+
 def test_exit_codes() -> None:
     assert run("eval").returncode == 2
     assert run("store", "info", "/no/such/store").returncode == 1

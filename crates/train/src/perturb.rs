@@ -21,7 +21,7 @@ impl Perturbed {
             let words = model.towers()[index].weights().words();
             let words = words.ok_or_else(|| {
                 TrainError::Untrainable(
-                    "a model without a table of word embeddings cannot be perturbed".to_owned(),
+                    "a model whose word embeddings are not trained cannot be perturbed".to_owned(),
                 )
             })?;
             let gradient = &gradients.values()[words];

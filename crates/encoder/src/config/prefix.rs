@@ -61,8 +61,10 @@ impl TransformerConfig {
     pub(crate) fn with_prefix(mut self, folder: &Path, new: Option<NewPrefix>) -> Result<Self, EncoderError> {
         let found = PrefixConfig::read(folder)?;
         if let (Some(found), Some(_)) = (found, new) {
-            let problem = format!("the model has a prefix of {} tokens already", found.tokens);
-            return Err(ModelError::Config { path: folder.join(FILE), problem }.into());
+            let what = format!("a new prefix for a model with one of {} tokens", found.tokens);
+            let supported =
+                "a new prefix for a model without one; a prefix that is there is trained as it is";
+            return Err(ModelError::unsupported(folder.join(FILE), what, supported).into());
         }
         let new = new.map(|new| PrefixConfig { tokens: new.tokens, seed: Some(new.seed) });
         let Some(prefix) = found.or(new) else { return Ok(self) };
@@ -74,8 +76,9 @@ impl TransformerConfig {
         }
         let longest = self.longest_input();
         if prefix.tokens >= longest {
-            let problem = format!("a prefix of {} tokens, and positions for {longest}", prefix.tokens);
-            return Err(ModelError::Config { path, problem }.into());
+            let what = format!("a prefix of {} tokens", prefix.tokens);
+            let supported = format!("fewer than the {longest} tokens that the model has positions for");
+            return Err(ModelError::unsupported(path, what, supported).into());
         }
         self.prefix = Some(prefix);
         Ok(self)

@@ -137,7 +137,7 @@ fn a_prefix_leaves_fewer_positions_and_counts_in_the_fingerprint() {
     }
     let folder = model("tiny-bert", "bert");
     let error = load(folder.path(), Some((3, 1)), None).err().unwrap().to_string();
-    assert!(error.contains("a prefix of 5 tokens already"), "{error}");
+    assert!(error.contains("a new prefix for a model with one of 5 tokens"), "{error}");
 }
 
 #[test]
