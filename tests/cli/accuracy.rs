@@ -49,6 +49,37 @@ fn entity_questions_end_to_end() {
     );
 }
 
+/// Positives and negatives for DPR, from answers alone.
+#[test]
+fn answers_judge_what_was_retrieved() {
+    let workspace = workspace();
+    let line = |(query, doc, rank): (&str, u32, u32)| format!("{query} Q0 {doc} {rank} {} t\n", 100 - rank);
+    let found =
+        [("P36-0", 1, 1), ("P36-0", 2, 2), ("P36-1", 3, 1), ("P36-1", 9, 2), ("P36-2", 1, 1), ("none", 1, 1)];
+    workspace.write("a.run", found.map(line).concat());
+    workspace.write("b.run", [("P36-0", 5, 1), ("P36-1", 4, 1), ("P36-2", 5, 2)].map(line).concat());
+    let judge = "qrels answers a.run b.run --queries questions --corpus passages.tsv";
+    let judged = workspace.runs(&format!("{judge} --output qrels --json"));
+    judged.says(["1 of 6 retrieved passages are not in the collection", "3 of 8 passages with an answer"]);
+    let counts = judged.json();
+    for (name, count) in [("questions", 4), ("answered", 3), ("pairs", 8), ("relevant", 3)] {
+        assert_eq!(counts[name], count, "{name}");
+    }
+    let expected =
+        "P36-0 0 1 0|P36-0 0 5 0|P36-0 0 2 1|P36-1 0 3 0|P36-1 0 4 1|P36-1 0 9 0|P36-2 0 1 0|P36-2 0 5 1";
+    assert_eq!(workspace.lines("qrels").join("|"), expected);
+    let mined =
+        workspace.runs("mine --run a.run b.run --qrels qrels --choose top --format pairs --output - -q");
+    assert_eq!(mined.stdout, "P36-0\t1\nP36-0\t5\nP36-1\t3\nP36-1\t9\nP36-2\t1\n");
+    let first = workspace.runs(&format!("{judge} --depth 1 --output - -q"));
+    assert_eq!(first.stdout.lines().count(), 6);
+    let without = "qrels answers a.run --corpus passages.tsv --output new --queries";
+    workspace.write("unanswered.tsv", "P36-0\twhat?\n");
+    workspace.toller(&format!("{without} unanswered.tsv")).fails(1, &["no question has answers"]);
+    workspace.toller(&format!("{without} questions --depth 0")).fails(2, &["--depth"]);
+    assert!(!workspace.path("new").exists());
+}
+
 #[test]
 fn ways_to_look_for_answers() {
     let workspace = workspace();

@@ -63,6 +63,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("annotate-agreement", "annotate agreement ann.csv bo.csv"),
     ("annotate-vote", "annotate vote ann.csv bo.csv --output voted.txt"),
     ("qrels-diff", "qrels diff qrels.txt other.txt"),
+    ("qrels-answers", "qrels answers s.run --queries answers.jsonl --corpus c.jsonl --output judged"),
     ("mine", "mine --run s.run --qrels qrels.txt --output m.jsonl"),
     ("tune-bm25", "tune bm25 --sparse idx --queries q.tsv --qrels qrels.txt --k1 0.9,1.2 --b 0.4"),
     ("tune-alpha", "tune alpha s.run d.run --qrels qrels.txt --alphas 0:1:0.5 --format json"),

@@ -44,4 +44,5 @@ mod shards;
 mod store_tools;
 mod support;
 mod train;
+mod training_recipes;
 mod two_towers;

@@ -83,6 +83,105 @@ fn a_sample_depends_on_the_seed_and_nothing_else() {
 }
 
 #[test]
+fn runs_are_pooled_by_best_rank() {
+    let workspace = workspace();
+    workspace.write("y.run", "q1 Q0 d6 1 9 y\nq1 Q0 d4 2 8 y\nq1 Q0 d1 3 7 y\nq5 Q0 d1 1 1 y\n");
+    let mine = |runs: &str, flags: &str| {
+        let mine =
+            format!("mine --run {runs} --qrels qrels --choose top --output - --format t2ranking {flags}");
+        workspace.runs(&mine).stdout.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // d1 is first in x and third in y, d4 second in y. Of equal ranks the first run's document comes first.
+    assert_eq!(
+        mine("x.run y.run", ""),
+        ["q1\td1\t1\t5.0", "q1\td6\t1\t9.0", "q1\td4\t2\t8.0", "q1\td3\t3\t3.5"]
+    );
+    assert_eq!(mine("y.run x.run", "--depth 1:1"), ["q1\td6\t1\t9.0", "q1\td1\t1\t5.0"]);
+    assert_eq!(mine("x.run --run y.run", "--depth 3:3"), ["q1\td3\t3\t3.5"], "the best rank counts");
+    // For each positive so many: q1 has one, q2 two and no other hit.
+    let done = workspace.runs("mine --run x.run --qrels qrels --per-positive 2 --choose top --output m");
+    done.says(["1 of 2 queries have fewer than 2 negatives a positive in these ranks"]);
+    let one = workspace.runs("mine --run x.run --qrels qrels --positives 1 --output m --json").json();
+    assert_eq!((one["positives"].as_u64(), one["negatives"].as_u64()), (Some(2), Some(3)));
+}
+
+#[test]
+fn each_positive_has_its_own_negatives() {
+    let workspace = workspace();
+    workspace
+        .write("x.run", "q1 Q0 d2 1 9 x\nq1 Q0 d3 2 8 x\nq1 Q0 d4 3 7 x\nq1 Q0 d5 4 6 x\nq1 Q0 d6 5 5 x\n");
+    workspace.write("qrels", "q1 0 d1 1\nq1 0 d2 1\n");
+    let mine = "mine --run x.run --qrels qrels --queries q.tsv --corpus corpus.jsonl --choose top --output -";
+    let pairs = |flags: &str| -> Vec<String> {
+        let stdout = workspace.runs(&format!("{mine} -q {flags}")).stdout;
+        stdout.lines().map(|line| line.replace("one?", "q").replace("the second", "2nd")).collect()
+    };
+    // d3 has the text of d2.
+    let expected = ["q\tT d1\tfirst\tT d4\t4\t0", "q\tT d2\t2nd\tT d5\t5\t0", "q\tT d1\tfirst\tT d6\t6\t0"];
+    assert_eq!(pairs("--per-positive 2 --format rocketqa"), expected);
+    assert_eq!(pairs("--per-positive 1 --format triplets").len(), 2);
+    assert_eq!(pairs("--negatives 2 --format triplets").len(), 4, "every positive with every negative");
+    let cross = ["q\tT d1\tfirst\t1", "q\tT d2\t2nd\t1", "q\tT d4\t4\t0", "q\tT d5\t5\t0"];
+    assert_eq!(pairs("--per-positive 1 --format rocketqa-cross"), cross);
+}
+
+/// RocketQA's thresholds and TopK-PercPos, by the scores that a reranker would write.
+#[test]
+fn a_rerankers_scores_decide_with() {
+    let workspace = workspace();
+    workspace
+        .write("x.run", "q1 Q0 d1 1 9 x\nq1 Q0 d2 2 8 x\nq1 Q0 d4 3 7 x\nq1 Q0 d5 4 6 x\nq1 Q0 d6 5 5 x\n");
+    workspace.write("qrels", "q1 0 d2 1\nq1 0 d6 0\n");
+    workspace.write("ce.run", "q1 Q0 d6 1 0.99 c\nq1 Q0 d1 2 0.97 c\nq1 Q0 d2 3 0.95 c\nq1 Q0 d4 4 0.5 c\n");
+    let run = |flags: &str| workspace.runs(&format!("mine --run x.run --choose top --output - {flags}"));
+    let jsonl = |flags: &str| {
+        let line: serde_json::Value = serde_json::from_str(&run(flags).stdout).unwrap();
+        let ids = |side: &str| {
+            let of = line[side].as_array().unwrap().iter();
+            of.map(|one| format!("{} {}", one["id"].as_str().unwrap(), one["score"]))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        (ids("positives"), ids("negatives"))
+    };
+    let scored = "--qrels qrels --scores ce.run";
+    let two = |positives: &str, negatives: &str| (positives.to_owned(), negatives.to_owned());
+    assert_eq!(jsonl(scored), two("d2 0.95", "d1 0.97, d4 0.5, d6 0.99"), "d5 has no score");
+    run(scored).says(["1 documents have no score in --scores, for example \"d5\""]);
+    assert_eq!(jsonl(&format!("{scored} --max-score 0.6")), two("d2 0.95", "d4 0.5"));
+    assert_eq!(jsonl(&format!("{scored} --min-score 0.6")), two("d2 0.95", "d1 0.97, d6 0.99"));
+    assert_eq!(jsonl(&format!("{scored} --relative-margin 0.05")), two("d2 0.95", "d4 0.5"));
+    assert_eq!(jsonl(&format!("{scored} --absolute-margin 0.46")), two("d2 0.95", ""));
+    // d6 is judged not relevant, so its score does not make it a positive.
+    assert_eq!(
+        jsonl(&format!("{scored} --new-positive-score 0.96")),
+        two("d2 0.95, d1 0.97", "d4 0.5, d6 0.99")
+    );
+    assert_eq!(
+        jsonl("--scores ce.run --new-positive-score 0.96"),
+        two("d1 0.97, d6 0.99", "d2 0.95, d4 0.5")
+    );
+    run(&format!("{scored} --min-positive-score 0.96")).says(["left out 1 without a positive"]);
+    // What is written is what `kl` and `margin-mse` learn from.
+    workspace.runs(&format!(
+        "mine --run x.run {scored} --queries q.tsv --corpus corpus.jsonl --output teacher.jsonl --negatives 1"
+    ));
+    workspace.runs(
+        "train dual --model tiny-bert --data teacher.jsonl --loss margin-mse --output student --steps 1 \
+         --batch-size 1 --dropout 0",
+    );
+    for (flags, says) in [
+        ("--qrels qrels --max-score 1", "--scores"),
+        (&*format!("{scored} --relative-margin -1"), "a number of at least 0"),
+        (&*format!("{scored} --max-score NaN"), "a number"),
+        (&*format!("{scored} --negatives 3 --per-positive 3"), "--per-positive"),
+        ("--scores ce.run --max-score 1", "nothing says which documents are relevant"),
+    ] {
+        workspace.toller(&format!("mine --run x.run --output new {flags}")).fails(2, &[says]);
+    }
+}
+
+#[test]
 fn what_cannot_be_mined_is_refused() {
     let workspace = workspace();
     workspace.write("other", "q9 0 d2 1\n");

@@ -98,6 +98,76 @@ fn the_best_model_on_a_dev_set_is_saved() {
     refused(&format!("{dev} --dev-run x.run"), "--dev-run is for a cross-encoder");
 }
 
+/// Groups that every tiny model can tokenize: the passage that has the query's word is the positive.
+fn groups(workspace: &Workspace) {
+    let words = ["city", "years", "states", "time", "world", "house", "river", "king"];
+    let line = |index: usize| {
+        let (own, other) = (words[index], words[(index + 3) % words.len()]);
+        let passage =
+            |word: &str| json!([{"docid": word, "title": "", "text": format!("in the {word} of the")}]);
+        let record = json!({
+            "query_id": index.to_string(), "query": own,
+            "positive_passages": passage(own), "negative_passages": passage(other),
+        });
+        format!("{record}\n")
+    };
+    workspace.write("groups.jsonl", (0..words.len()).map(line).collect::<String>());
+}
+
+#[test]
+fn a_model_without_a_classifier_gets_one() {
+    let workspace = Workspace::new();
+    groups(&workspace);
+    workspace.write("q.tsv", "1\tcity\n");
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"the city\"}\n");
+    workspace.write("x.run", "1 Q0 a 1 1 x\n");
+    let train = "train cross --data groups.jsonl --batch-size 4 --max-length 24 --dropout 0 --warmup 0 -v";
+    for (model, flags, class, labels) in [
+        ("tiny-bert", "--loss listwise --lr 3e-3 --epochs 40", "BertForSequenceClassification", 1),
+        ("models/distilbert", "--loss listwise --steps 2", "DistilBertForSequenceClassification", 1),
+        ("cross-encoders/roberta", "--loss two-labels --steps 2", "RobertaForSequenceClassification", 2),
+        ("models/ernie", "--labels 2 --steps 2", "ErnieForSequenceClassification", 2),
+    ] {
+        workspace.add_fixture(model);
+        // One with another head: only the transformer is taken.
+        let config = format!("{model}/config.json");
+        let text = String::from_utf8(workspace.read(&config)).unwrap();
+        workspace.write(&config, text.replace("ForSequenceClassification", "ForMaskedLM"));
+        let output = model.replace('/', "-") + "-ce";
+        let said = workspace.runs(&format!("{train} --model {model} {flags} --output {output}"));
+        let label = if labels == 1 { "label" } else { "labels" };
+        said.says([&*format!("the model has no classifier: a new one with {labels} {label}")]);
+        let config: serde_json::Value =
+            serde_json::from_slice(&workspace.read(&format!("{output}/config.json"))).unwrap();
+        assert_eq!(config["architectures"], json!([class]));
+        assert_eq!(config["id2label"].as_object().unwrap().len(), labels, "{model}");
+        assert!(!workspace.path(&format!("{output}/modules.json")).exists());
+        let rerank = "rerank --run x.run --queries q.tsv --corpus corpus.jsonl --max-length 24";
+        workspace.runs(&format!("{rerank} --model {output} --output {output}.run"));
+        let log = workspace.lines(&format!("{output}/log.jsonl"));
+        let loss = |line: &String| -> f64 {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["loss"].as_f64().unwrap()
+        };
+        assert!((loss(&log[0]) - 2.0_f64.ln()).abs() < 0.05, "{model}: nearly chance: {}", loss(&log[0]));
+        assert!(log.len() < 9 || loss(log.last().unwrap()) < 0.1, "{model}: {}", loss(log.last().unwrap()));
+    }
+    // The new weights follow from the seed. Trained further, the classifier is that of the files.
+    let weights = |flags: &str, output: &str| {
+        workspace.runs(&format!("{train} --model tiny-bert --steps 1 {flags} --output {output}"));
+        workspace.read(&format!("{output}/model.safetensors"))
+    };
+    let one = weights("--seed 1 --threads 1", "one");
+    assert!(one == weights("--seed 1 --threads 2", "two") && one != weights("--seed 2", "three"));
+    let further = workspace.runs(&format!("{train} --model one --steps 1 --output four"));
+    assert!(!further.stderr.contains("no classifier"), "{}", further.stderr);
+    workspace
+        .toller(&format!("{train} --model one --steps 1 --labels 2 --output five"))
+        .fails(2, &["--labels 2: the model has a classifier with 1 label", "leave --labels out"]);
+    workspace
+        .toller(&format!("{train} --model tiny-bert --steps 1 --labels 2 --loss listwise --output five"))
+        .fails(1, &["a loss over 1 labels, and a model that has 2"]);
+}
+
 #[test]
 fn what_cannot_be_trained_is_refused() {
     let Some(workspace) = workspace("bert-mean") else { return };

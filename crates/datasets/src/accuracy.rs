@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use toller_ir::{Passage, Query};
+use toller_ir::{Passage, Qrels, Query};
 
 use crate::answers::{AnswerMatcher, MatchMode, PreparedText};
 
@@ -14,12 +14,16 @@ use crate::answers::{AnswerMatcher, MatchMode, PreparedText};
 #[derive(Debug)]
 pub struct AnswerSearch<'a> {
     mode: MatchMode,
-    questions: HashMap<&'a str, usize>,
+    questions: &'a [Query],
+    /// The place of each question by its identifier.
+    by_id: HashMap<&'a str, usize>,
     matchers: Vec<AnswerMatcher>,
     /// Where each passage was retrieved.
     places: HashMap<String, Vec<Place>>,
     /// For each run and question, the rank of the first passage with an answer.
     first: Vec<Vec<Option<u32>>>,
+    /// Each passage with the questions whose answers it has, if all are wanted.
+    answering: Option<HashMap<String, Vec<u32>>>,
 }
 
 /// Where a passage was retrieved.
@@ -38,11 +42,20 @@ impl<'a> AnswerSearch<'a> {
         let matcher = |query: &Query| AnswerMatcher::new(query.answers.iter().map(String::as_str), mode);
         Self {
             mode,
-            questions: questions.iter().map(|query| query.id.as_str()).zip(0..).collect(),
+            questions,
+            by_id: questions.iter().map(|query| query.id.as_str()).zip(0..).collect(),
             matchers: questions.par_iter().map(matcher).collect(),
             places: HashMap::new(),
             first: Vec::new(),
+            answering: None,
         }
+    }
+
+    /// Looks for all passages with an answer, not only for the first of each question.
+    #[must_use]
+    pub fn for_judgments(mut self) -> Self {
+        self.answering = Some(HashMap::new());
+        self
     }
 
     /// Adds a run: what it retrieved for each question, best first. Questions that are not searched for are
@@ -54,7 +67,7 @@ impl<'a> AnswerSearch<'a> {
         let run = self.first.len() as u32;
         self.first.push(vec![None; self.matchers.len()]);
         for (query, docs) in rankings {
-            let Some(&question) = self.questions.get(query) else { continue };
+            let Some(&question) = self.by_id.get(query) else { continue };
             for (doc, rank) in docs.into_iter().zip(1..) {
                 let place = Place { run, question: question as u32, rank };
                 match self.places.get_mut(doc) {
@@ -85,17 +98,24 @@ impl<'a> AnswerSearch<'a> {
             .collect();
         let hits = |(passage, places): &(&Passage, &[Place])| {
             let text = PreparedText::new(&passage.text, self.mode);
-            // A later rank than one that is known does not matter.
+            // A later rank than one that is known does not matter, where only the first counts.
             let is_open = |place: &&Place| {
-                self.first[place.run as usize][place.question as usize].is_none_or(|rank| place.rank < rank)
+                let first = self.first[place.run as usize][place.question as usize];
+                self.answering.is_some() || first.is_none_or(|rank| place.rank < rank)
             };
             let has_answer = |place: &&Place| self.matchers[place.question as usize].is_in_prepared(&text);
             places.iter().filter(is_open).filter(has_answer).copied().collect::<Vec<Place>>()
         };
         let hits: Vec<Vec<Place>> = wanted.par_iter().map(hits).collect();
-        for Place { run, question, rank } in hits.into_iter().flatten() {
-            let first = &mut self.first[run as usize][question as usize];
-            *first = Some(first.map_or(rank, |known| known.min(rank)));
+        for ((passage, _), places) in wanted.iter().zip(hits) {
+            for Place { run, question, rank } in &places {
+                let first = &mut self.first[*run as usize][*question as usize];
+                *first = Some(first.map_or(*rank, |known| known.min(*rank)));
+            }
+            if let Some(answering) = &mut self.answering {
+                let questions = places.iter().map(|place| place.question).collect();
+                answering.insert(passage.id.clone(), questions);
+            }
         }
     }
 
@@ -103,5 +123,27 @@ impl<'a> AnswerSearch<'a> {
     #[must_use]
     pub fn first_ranks(&self) -> &[Vec<Option<u32>>] {
         &self.first
+    }
+
+    /// What the runs retrieved, judged: passages with an answer have the grade 1, others 0. Questions are in
+    /// their order, and passages in the order of their best ranks. After [`AnswerSearch::for_judgments`].
+    #[must_use]
+    pub fn judgments(&self) -> Qrels {
+        let mut retrieved: Vec<(u32, u32, u32, &str)> = self
+            .places
+            .iter()
+            .flat_map(|(id, places)| {
+                places.iter().map(|place| (place.question, place.rank, place.run, id.as_str()))
+            })
+            .collect();
+        retrieved.sort_unstable();
+        let mut qrels = Qrels::new();
+        for (question, _, _, id) in retrieved {
+            let Some(query) = self.questions.get(question as usize) else { continue };
+            let answers = self.answering.as_ref().and_then(|answering| answering.get(id));
+            let grade = answers.is_some_and(|questions| questions.contains(&question));
+            qrels.insert(&query.id, id, i32::from(grade));
+        }
+        qrels
     }
 }

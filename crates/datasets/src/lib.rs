@@ -32,7 +32,7 @@ pub use answers::{AnswerMatcher, MatchMode, PreparedText};
 pub use collections::{Collection, Corpus, Known, Layout, convert, known_collection, known_collections};
 pub use dureader::{
     DomainFiles, JoinedPassage, Labelling, OtherDomain, PREDICTION_DEPTH, PassageIds, SimilarQueries, SpanF1,
-    SpanUnit, join_paragraphs, label_dureader, pool_runs, read_official, similar_queries, write_official,
+    SpanUnit, join_paragraphs, label_dureader, read_official, similar_queries, write_official,
     write_other_domain, write_pool, write_prediction,
 };
 pub use entity::{

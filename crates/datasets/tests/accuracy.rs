@@ -41,6 +41,25 @@ fn the_first_passage_with_an_answer_counts() {
     }
     assert!(search.is_retrieved("e") && !search.is_retrieved("f"));
     assert_eq!(search.first_ranks(), [vec![Some(3), Some(2), None], vec![Some(1), None, None]]);
+
+    // As judgments: every passage that was retrieved, by its best rank.
+    let mut all = AnswerSearch::new(&questions, MatchMode::Tokens).for_judgments();
+    for run in runs {
+        all.add_run(run.iter().map(|(query, docs)| (*query, docs.iter().copied())));
+    }
+    all.look_into(&passages);
+    assert_eq!(all.first_ranks(), search.first_ranks());
+    let judgments = all.judgments();
+    let of = |query: &str| -> Vec<(String, i32)> {
+        judgments.query(query).into_iter().flatten().map(|(id, grade)| (id.clone(), *grade)).collect()
+    };
+    let pairs = |pairs: &[(&str, i32)]| -> Vec<(String, i32)> {
+        pairs.iter().map(|(id, grade)| ((*id).to_owned(), *grade)).collect()
+    };
+    assert_eq!(of("q0"), pairs(&[("a", 0), ("c", 1), ("e", 0), ("b", 1)]), "a and c are first in a run");
+    assert_eq!(of("q1"), pairs(&[("d", 0), ("c", 1)]));
+    assert_eq!(of("q2"), pairs(&[("a", 0)]));
+    assert!(judgments.query("q9").is_none());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! cross-encoders, token classifiers.
 
 mod batch;
+mod class;
 mod compute;
 mod config;
 mod cross_encoder;
@@ -13,6 +14,7 @@ mod known_layout;
 mod layout;
 mod network;
 mod pooling;
+mod random;
 mod reference;
 mod text_encoder;
 mod text_tokenizer;
@@ -20,9 +22,10 @@ mod token_classifier;
 mod transformer;
 mod windows;
 
+pub use class::Class;
 pub use compute::Compute;
 pub use config::NewPrefix;
-pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
+pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, NewHead, ScoreActivation};
 pub use dual_encoder::{DualEncoder, LoadOptions, prompt_names};
 pub use error::{Contradiction, EncoderError};
 pub use input::{TextInput, TitleTypes};

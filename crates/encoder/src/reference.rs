@@ -54,8 +54,8 @@ pub struct ReferenceLogits {
 
 impl ReferenceCrossEncoder {
     pub(crate) fn load(plan: &ClassifierPlan) -> Result<Self, EncoderError> {
-        let (network, output_norms) = plan.load(Reference, &mut Fingerprint::new())?;
-        Ok(Self { network, output_norms })
+        let (network, found) = plan.load(Reference, &mut Fingerprint::new())?;
+        Ok(Self { network, output_norms: found.output_norms })
     }
 
     /// The logits of a tokenized pair.

@@ -26,6 +26,8 @@ named! {
         /// `query<TAB>title<TAB>text<TAB>title<TAB>text<TAB>0`: a positive, then a negative. One line per
         /// negative; the positives take turns.
         RocketQa = "rocketqa",
+        /// `query<TAB>title<TAB>text<TAB>label`, one line per positive, with the label 1, and negative, with 0.
+        RocketQaCross = "rocketqa-cross",
     }
 }
 
@@ -87,7 +89,7 @@ impl Format {
     /// Whether it holds the texts of queries and passages, so that these must be known.
     #[must_use]
     pub fn needs_texts(self) -> bool {
-        matches!(self, Self::Tevatron | Self::Triplets | Self::RocketQa)
+        matches!(self, Self::Tevatron | Self::Triplets | Self::RocketQa | Self::RocketQaCross)
     }
 
     /// Whether it can hold texts, if they are known.
@@ -119,6 +121,7 @@ impl Format {
                 writeln!(out, "{}\t{}\t{}\t{:?}", mined.query_id, negative.id, negative.rank, negative.score)
             }),
             Self::RocketQa => rocketqa(mined, out),
+            Self::RocketQaCross => rocketqa_cross(mined, out),
         }
     }
 }
@@ -137,7 +140,7 @@ fn jsonl<'a>(mined: &Mined<'a>) -> Line<'a> {
         text: passage.map(|passage| passage.text.as_str()),
     };
     let positives =
-        mined.positives.iter().map(|positive| document(positive.id, None, None, positive.passage));
+        mined.positives.iter().map(|positive| document(positive.id, None, positive.score, positive.passage));
     let negatives = mined.negatives.iter();
     Line {
         query_id: mined.query_id,
@@ -181,9 +184,11 @@ fn tevatron<'a>(mined: &Mined<'a>) -> io::Result<TevatronLine<'a>> {
 
 fn triplets(mined: &Mined<'_>, out: &mut dyn Write) -> io::Result<()> {
     let query = query_text(mined)?;
-    for positive in &mined.positives {
+    let count = mined.positives.len();
+    for (place, positive) in mined.positives.iter().enumerate() {
         let positive = titled(known(positive.id, positive.passage)?);
-        for negative in &mined.negatives {
+        let (from, step) = if mined.is_dealt { (place, count) } else { (0, 1) };
+        for negative in mined.negatives.iter().skip(from).step_by(step) {
             let negative = titled(known(negative.id, negative.passage)?);
             json_line(&Triplet { query, positive: &positive, negative: &negative }, out)?;
         }
@@ -203,14 +208,26 @@ fn rocketqa(mined: &Mined<'_>, out: &mut dyn Write) -> io::Result<()> {
     let query = cell(query_text(mined)?);
     // Without positives there are no pairs.
     for (negative, positive) in mined.negatives.iter().zip(mined.positives.iter().cycle()) {
-        let columns = |passage: &Passage| {
-            format!("{}\t{}", cell(passage.title.as_deref().unwrap_or("")), cell(&passage.text))
-        };
-        let positive = columns(known(positive.id, positive.passage)?);
-        let negative = columns(known(negative.id, negative.passage)?);
+        let positive = cells(known(positive.id, positive.passage)?);
+        let negative = cells(known(negative.id, negative.passage)?);
         writeln!(out, "{query}\t{positive}\t{negative}\t0")?;
     }
     Ok(())
+}
+
+fn rocketqa_cross(mined: &Mined<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let query = cell(query_text(mined)?);
+    let positives = mined.positives.iter().map(|positive| (positive.id, positive.passage, 1));
+    let negatives = mined.negatives.iter().map(|negative| (negative.id, negative.passage, 0));
+    for (id, passage, label) in positives.chain(negatives) {
+        writeln!(out, "{query}\t{}\t{label}", cells(known(id, passage)?))?;
+    }
+    Ok(())
+}
+
+/// A passage as RocketQA's two columns.
+fn cells(passage: &Passage) -> String {
+    format!("{}\t{}", cell(passage.title.as_deref().unwrap_or("")), cell(&passage.text))
 }
 
 /// A text that fits between tabs on one line.
@@ -241,13 +258,14 @@ mod tests {
     fn formats_are_as_described() -> Result<(), Box<dyn Error>> {
         let (a, b, c) =
             (passage(Some("A"), "one\ttwo"), passage(None, "three"), passage(Some(""), "fo\"ur\n"));
-        let positive = |id, passage| Positive { id, passage: Some(passage) };
+        let positive = |id, passage| Positive { id, score: None, passage: Some(passage) };
         let negative = |id, rank, passage| Negative { id, rank, score: 1.5, passage: Some(passage) };
         let mined = Mined {
             query_id: "q",
             query: Some("what"),
             positives: vec![positive("a", &a), positive("b", &b)],
             negatives: vec![negative("c", 3, &c)],
+            is_dealt: false,
         };
         for (format, expected) in [
             (
@@ -265,9 +283,21 @@ mod tests {
             (Format::Pairs, "q\tc\n"),
             (Format::T2Ranking, "q\tc\t3\t1.5\n"),
             (Format::RocketQa, "what\tA\tone two\t\tfo\"ur \t0\n"),
+            (Format::RocketQaCross, "what\tA\tone two\t1\nwhat\t\tthree\t1\nwhat\t\tfo\"ur \t0\n"),
         ] {
             assert_eq!(written(format, &mined)?, expected, "{format}");
         }
+        // Two negatives for each positive, and the scores of a reranker.
+        let dealt = Mined {
+            positives: vec![Positive { score: Some(9.0), ..positive("a", &a) }, positive("b", &b)],
+            negatives: ["n1", "n2", "n3", "n4"].map(|id| negative(id, 1, &c)).to_vec(),
+            is_dealt: true,
+            ..mined
+        };
+        let pairs = written(Format::Triplets, &dealt)?;
+        let of = |text: &str| pairs.lines().filter(|line| line.contains(text)).count();
+        assert_eq!((of("A one\\ttwo"), of("\"three\""), pairs.lines().count()), (2, 2, 4));
+        assert!(written(Format::Jsonl, &dealt)?.contains("\"positives\":[{\"id\":\"a\",\"score\":9.0,"));
         Ok(())
     }
 
@@ -276,8 +306,9 @@ mod tests {
         let mined = Mined {
             query_id: "q",
             query: None,
-            positives: vec![Positive { id: "a", passage: None }],
+            positives: vec![Positive { id: "a", score: None, passage: None }],
             negatives: vec![Negative { id: "c", rank: 1, score: 1.0, passage: None }],
+            is_dealt: false,
         };
         for format in Format::ALL {
             assert_eq!(format.name().parse(), Ok(format));

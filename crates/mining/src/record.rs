@@ -9,10 +9,12 @@ pub struct Mined<'a> {
     pub query_id: &'a str,
     /// The query's text, where it is known.
     pub query: Option<&'a str>,
-    /// The documents that are judged relevant, in the order of the judgments.
+    /// The relevant documents.
     pub positives: Vec<Positive<'a>>,
     /// The negatives, best first.
     pub negatives: Vec<Negative<'a>>,
+    /// Whether each positive has its own negatives, which take turns, where a format has pairs.
+    pub is_dealt: bool,
 }
 
 /// A relevant document.
@@ -20,6 +22,8 @@ pub struct Mined<'a> {
 pub struct Positive<'a> {
     /// Its identifier.
     pub id: &'a str,
+    /// A reranker's score, where one is known.
+    pub score: Option<f64>,
     /// Title and text, where they are known.
     pub passage: Option<&'a Passage>,
 }
@@ -31,7 +35,7 @@ pub struct Negative<'a> {
     pub id: &'a str,
     /// Its rank, from 1.
     pub rank: usize,
-    /// Its score.
+    /// Its score: the reranker's, where there is one.
     pub score: f64,
     /// Title and text, where they are known.
     pub passage: Option<&'a Passage>,

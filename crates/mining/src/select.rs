@@ -10,9 +10,29 @@ pub struct Selection {
     /// The ranks to take them from, counted from 1. Positives are not taken, but keep their rank.
     pub ranks: RangeInclusive<usize>,
     /// How many, at most.
-    pub count: usize,
+    pub count: Count,
     /// Which of those.
     pub choice: Choice,
+}
+
+/// How many documents are taken for a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// So many.
+    PerQuery(usize),
+    /// So many for each of its positives.
+    PerPositive(usize),
+}
+
+impl Count {
+    /// How many for a query with so many positives.
+    #[must_use]
+    pub fn with_positives(self, positives: usize) -> usize {
+        match self {
+            Self::PerQuery(count) => count,
+            Self::PerPositive(count) => count.saturating_mul(positives),
+        }
+    }
 }
 
 /// Which of the documents that may be taken are.
@@ -29,28 +49,28 @@ pub enum Choice {
 }
 
 impl Selection {
-    /// The places of the taken documents in a query's `ranking`, counted from 0, best first. Documents for
-    /// which `is_positive` holds are not taken.
+    /// The places of `count` documents in a query's `ranking`, counted from 0, best first. The ranking has ranks
+    /// and documents, of which those are taken that `may_be_taken`.
     pub fn choose<'a>(
         &self,
         query_id: &str,
-        ranking: impl IntoIterator<Item = &'a str>,
-        is_positive: impl Fn(&str) -> bool,
+        count: usize,
+        ranking: impl IntoIterator<Item = (usize, &'a str)>,
+        may_be_taken: impl Fn(&str) -> bool,
     ) -> Vec<usize> {
         let eligible = ranking
             .into_iter()
             .enumerate()
-            .take(*self.ranks.end())
-            .skip(self.ranks.start().saturating_sub(1))
-            .filter(|(_, document)| !is_positive(document));
+            .filter(|(_, (rank, document))| self.ranks.contains(rank) && may_be_taken(document))
+            .map(|(place, (_, document))| (place, document));
         match self.choice {
-            Choice::Top => eligible.take(self.count).map(|(place, _)| place).collect(),
+            Choice::Top => eligible.take(count).map(|(place, _)| place).collect(),
             Choice::Sample { seed } => {
                 // The documents of the smallest hashes are as good as drawn.
                 let hashed = |(place, document): (usize, &str)| (hash(seed, query_id, document), place);
                 let mut drawn: Vec<(u64, usize)> = eligible.map(hashed).collect();
                 drawn.sort_unstable();
-                drawn.truncate(self.count);
+                drawn.truncate(count);
                 let mut places: Vec<usize> = drawn.into_iter().map(|(_, place)| place).collect();
                 places.sort_unstable();
                 places
@@ -72,7 +92,7 @@ fn hash(seed: u64, query_id: &str, document: &str) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Choice, Selection};
+    use super::{Choice, Count, Selection};
 
     fn ids(count: usize) -> Vec<String> {
         (0..count).map(|doc| format!("d{doc}")).collect()
@@ -80,17 +100,22 @@ mod tests {
 
     fn choose(selection: &Selection, query: &str, ids: &[String], positives: &[usize]) -> Vec<usize> {
         let positives: Vec<&str> = positives.iter().map(|at| ids[*at].as_str()).collect();
-        selection.choose(query, ids.iter().map(String::as_str), |id| positives.contains(&id))
+        let count = selection.count.with_positives(positives.len());
+        selection
+            .choose(query, count, (1..).zip(ids.iter().map(String::as_str)), |id| !positives.contains(&id))
     }
 
     #[test]
     fn the_best_of_the_ranks_without_positives() {
-        let top = |ranks, count| Selection { ranks, count, choice: Choice::Top };
+        let top = |ranks, count| Selection { ranks, count: Count::PerQuery(count), choice: Choice::Top };
         assert_eq!(choose(&top(1..=4, 9), "q", &ids(6), &[0, 2]), [1, 3]);
         assert_eq!(choose(&top(3..=5, 2), "q", &ids(6), &[2]), [3, 4]);
         assert_eq!(choose(&top(5..=20, 9), "q", &ids(6), &[]), [4, 5]);
         assert_eq!(choose(&top(7..=20, 9), "q", &ids(6), &[]), [0; 0]);
         assert_eq!(choose(&top(1..=2, 0), "q", &ids(6), &[]), [0; 0]);
+        let each = Selection { ranks: 1..=9, count: Count::PerPositive(2), choice: Choice::Top };
+        assert_eq!(choose(&each, "q", &ids(9), &[0, 2]), [1, 3, 4, 5]);
+        assert_eq!(choose(&each, "q", &ids(9), &[]), [0; 0]);
     }
 
     proptest! {
@@ -103,6 +128,7 @@ mod tests {
             let positives: Vec<usize> = positives.into_iter().filter(|at| *at < documents).collect();
             let ranks = from..=from + length;
             let of = |choice, count| {
+                let count = Count::PerQuery(count);
                 choose(&Selection { ranks: ranks.clone(), count, choice }, "q", &ids, &positives)
             };
             let eligible = of(Choice::Top, usize::MAX);
@@ -118,7 +144,8 @@ mod tests {
     fn a_sample_is_uniform_and_depends_on_seed_and_query() {
         let ids = ids(20);
         let sample = |query: &str, seed| {
-            choose(&Selection { ranks: 1..=20, count: 5, choice: Choice::Sample { seed } }, query, &ids, &[])
+            let choice = Choice::Sample { seed };
+            choose(&Selection { ranks: 1..=20, count: Count::PerQuery(5), choice }, query, &ids, &[])
         };
         assert_ne!(sample("q", 1), sample("q", 2));
         assert_ne!(sample("q1", 1), sample("q2", 1));

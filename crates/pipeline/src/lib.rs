@@ -21,7 +21,7 @@ pub use dense::{DenseSearcher, encode_texts};
 pub use encode::{EncodeJob, EncodeProgress, EncodeReport, encode};
 pub use error::PipelineError;
 pub use filter::{DocumentLists, QueryFilter, ordinals_of};
-pub use mine::{MineJob, Mining, QueryHits, positives, wanted_passages};
+pub use mine::{MineJob, Mining, QueryHits, RerankScores, Scored, positives, wanted_passages};
 pub use ordinals::Ordinals;
 pub use run::as_run;
 pub use snippet::{best_part, matched_words};

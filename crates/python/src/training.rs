@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use pyo3::prelude::*;
 use toller_corpus::read_queries;
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, NewHead, NewPrefix};
 use toller_engine::{Engine, Role};
 use toller_hub::Origin;
 use toller_train::{
@@ -104,6 +104,10 @@ pub(crate) struct Options<'py> {
     pooling: Option<String>,
     #[pyo3(default)]
     query_model: Option<PathBuf>,
+    #[pyo3(default)]
+    prefix_tokens: Option<usize>,
+    #[pyo3(default)]
+    labels: Option<usize>,
 }
 
 /// The steps of a run, the last loss, and the best evaluation.
@@ -138,10 +142,12 @@ pub(crate) fn train_dual(
     let query_model = options.query_model.as_deref().map(name_of);
     let max_length = at_least_one("max_length", options.max_length)?;
     let lengths = [at_least_one("query_max_length", options.query_max_length)?.or(max_length), max_length];
+    let prefix_tokens = at_least_one("prefix_tokens", options.prefix_tokens)?;
     let job = Job::new(options, output)?;
     work::run(py, progress, move |session| {
         let engine = session.engine()?;
         let found = engine.resolve(&job.model)?;
+        let new_prefix = prefix_tokens.map(|tokens| NewPrefix { tokens, seed: job.settings.seed });
         let query_model = query_model.map(|name| engine.resolve(&name)).transpose()?;
         let known = match found.origin {
             Origin::Known(model) => Some(model),
@@ -150,7 +156,8 @@ pub(crate) fn train_dual(
         let load = |max_length| {
             let query_model = query_model.as_ref().map(|found| found.directory.clone());
             let known = known.clone();
-            let options = LoadOptions { max_length, query_model, pooling, known, ..LoadOptions::default() };
+            let options =
+                LoadOptions { max_length, query_model, pooling, new_prefix, known, ..LoadOptions::default() };
             DualEncoder::load(&found.directory, &options)
         };
         let [queries, passages] = [load(lengths[0])?, load(lengths[1])?];
@@ -174,16 +181,27 @@ pub(crate) fn train_cross(
 ) -> PyResult<Trained> {
     let loss = parse::<CrossLoss>(options.loss.as_deref())?;
     let truncation = parse(options.truncation.as_deref())?.unwrap_or_default();
+    let new_labels = at_least_one("labels", options.labels)?;
     let max_length = at_least_one("max_length", options.max_length)?;
     let job = Job::new(options, output)?;
     work::run(py, progress, move |session| {
         let engine = session.engine()?;
         let found = engine.resolve(&job.model)?;
-        // The label of a score does not matter here, and the first always exists.
-        let options =
-            CrossEncoderOptions { max_length, truncation, label: Some(0), ..CrossEncoderOptions::default() };
+        let wanted = new_labels.unwrap_or_else(|| CrossLoss::new_labels(loss));
+        let options = CrossEncoderOptions {
+            max_length,
+            truncation,
+            // The label of a score does not matter here, and the first always exists.
+            label: Some(0),
+            new_head: Some(NewHead { labels: wanted, seed: job.settings.seed }),
+            ..CrossEncoderOptions::default()
+        };
         let encoder = CrossEncoder::load(&found.directory, &options)?;
         let labels = encoder.labels().len();
+        if new_labels.is_some() && labels != wanted {
+            let failed = Failed::invalid(format!("the model has a classifier with {labels} labels"));
+            return Err(failed.hint("leave labels out; it is for a model without a classifier"));
+        }
         let loss = loss.unwrap_or_else(|| CrossLoss::for_labels(labels));
         loss.check(labels)?;
         let (model, dropout) = (Model::cross(&encoder)?, Rates::of_model(encoder.folder())?);

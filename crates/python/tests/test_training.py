@@ -19,7 +19,7 @@ TEXTS = {"d1": "first", "d2": "the second", "d3": " the  second", "d4": "4", "d5
 ROWS = [{"_id": name, "title": f"T {name}", "text": text} for name, text in TEXTS.items()]
 
 
-@pytest.mark.parametrize("format", ["jsonl", "tevatron", "triplets", "pairs", "t2ranking", "rocketqa"])
+@pytest.mark.parametrize("format", ["jsonl", "tevatron", "triplets", "pairs", "t2ranking", "rocketqa", "rocketqa-cross"])
 @pytest.mark.parametrize("choose", ["sample", "top"])
 def test_negatives_are_those_of_the_command_line(format: str, choose: str, cli: Cli, tmp_path: Path) -> None:
     run = toller.Run(RUN)
@@ -35,7 +35,35 @@ def test_negatives_are_those_of_the_command_line(format: str, choose: str, cli: 
         mined = toller.mine(run, toller.Qrels(QRELS), tmp_path / "own", queries=queries, corpus=corpus, **options)
         assert (tmp_path / "own").read_bytes() == (tmp_path / "cli").read_bytes()
         # d3 is a copy of d2, which is relevant.
-        assert mined == toller.Mined(queries=2, left_out=1, short=2, negatives=1)
+        assert mined == toller.Mined(queries=2, left_out=1, short=2, positives=3, negatives=1)
+
+
+def test_several_runs_and_scores_decide_as_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    runs = [toller.Run(RUN), toller.Run({"q1": {"d6": 9.0, "d1": 8.0}})]
+    scores = toller.Run({"q1": {"d1": 0.2, "d2": 0.8, "d3": 0.9, "d4": 0.1, "d6": 0.05}, "q2": {"d5": 0.1}})
+    for name, run in {"x.run": runs[0], "y.run": runs[1], "scores.run": scores}.items():
+        run.write(tmp_path / name)
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, row in QRELS.items() for d, g in row.items()))
+    words = ["--run", tmp_path / "x.run", tmp_path / "y.run", "--scores", tmp_path / "scores.run"]
+    words += ["--output", tmp_path / "cli", "--choose", "top"]
+    for options in (
+        {"per_positive": 2, "max_score": 0.2},
+        {"negatives": 2, "absolute_margin": 0.7, "min_score": 0.08},
+        {"relative_margin": 0.5, "positives": 1, "min_positive_score": 0.5},
+        {"new_positive_score": 0.85, "negatives": 9},
+    ):
+        flags = [word for name, value in options.items() for word in ("--" + name.replace("_", "-"), value)]
+        cli("mine", *words, "--qrels", tmp_path / "qrels", *flags)
+        toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", choose="top", scores=scores, **options)  # type: ignore[arg-type]
+        assert (tmp_path / "own").read_bytes() == (tmp_path / "cli").read_bytes()
+    cli("mine", *words, "--new-positive-score", 0.8)
+    toller.mine(runs, None, tmp_path / "own", choose="top", scores=[scores], new_positive_score=0.8)
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "cli").read_bytes()
+    for bad in ({"max_score": 0.5}, {"scores": scores, "relative_margin": -1.0}, {"positives": 0}):
+        with pytest.raises(toller.InvalidArgument):
+            toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", **bad)  # type: ignore[arg-type]
+    with pytest.raises(toller.InvalidArgument, match="nothing says which documents are relevant"):
+        toller.mine(runs, None, tmp_path / "own")
 
 
 def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:
@@ -147,6 +175,27 @@ def test_a_cross_encoder_is_that_of_the_command_line(cli: Cli, work: Path) -> No
     trained = toller.train_cross(model, work / "own", data=work / "data.jsonl", batch_size=4, steps=2, dev=held_out)
     same_run(work / "cli", work / "own")
     assert trained.best_step is not None
+
+
+def test_prefixes_and_new_classifiers_are_those_of_the_command_line(cli: Cli, work: Path) -> None:
+    model = FIXTURES / "tiny-bert"
+    words = ["--data", work / "data.jsonl", "--batch-size", 4, "--steps", 2, "--seed", 3]
+    options = {"data": work / "data.jsonl", "batch_size": 4, "steps": 2, "seed": 3}
+    cli("train", "dual", "--model", model, *words, "--prefix-tokens", 5, "--output", work / "cli")
+    toller.train_dual(model, work / "own", prefix_tokens=5, **options)  # type: ignore[arg-type]
+    same_run(work / "cli", work / "own")
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        assert (work / "cli" / name).read_bytes() == (work / "own" / name).read_bytes(), name
+    for labels in (None, 2):
+        flags = [] if labels is None else ["--labels", labels]
+        one, other = work / f"cli-{labels}", work / f"own-{labels}"
+        cli("train", "cross", "--model", model, *words, *flags, "--output", one)
+        toller.train_cross(model, other, labels=labels, **options)  # type: ignore[arg-type]
+        same_run(one, other)
+    with pytest.raises(toller.InvalidArgument, match="a classifier with 2 labels"):
+        toller.train_cross(work / "own-2", work / "new", labels=1, **options)  # type: ignore[arg-type]
+    with pytest.raises(toller.InvalidArgument):
+        toller.train_dual(model, work / "new", prefix_tokens=0, **options)  # type: ignore[arg-type]
 
 
 def test_an_interrupted_run_goes_on_with_the_same_bits(minilm: Path, work: Path) -> None:

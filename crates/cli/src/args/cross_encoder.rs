@@ -75,6 +75,7 @@ impl ScoringArgs {
             truncation: self.truncation,
             label: self.label,
             activation: self.activation,
+            new_head: None,
             batch_tokens: machine.batch_tokens(),
             dtype,
             compute,

@@ -27,6 +27,8 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Filter", &["exclude", "allow", "judged"]),
     ("Significance", &["significance", "baseline", "tests", "correction", "permutations", "resamples",
         "confidence", "equivalence", "power"]),
+    ("Scores", &["scores", "max-score", "min-score", "absolute-margin", "relative-margin", "min-positive-score",
+        "new-positive-score"]),
     ("Limits", &["payload-limit", "max-client-batch-size", "max-k", "no-truncate", "allow-token-ids",
         "shared-batch-tokens", "max-queued-tokens", "max-queued-queries", "timeout-ms", "max-connections"]),
     ("Output", &["output", "format", "digits", "plot", "tag", "tab-separated", "overwrite",

@@ -1,6 +1,7 @@
 //! The command line, and the flags that commands share.
 
 pub mod analyzer;
+pub mod answers;
 pub mod choice;
 pub mod cross_encoder;
 pub mod dense;

@@ -4,8 +4,8 @@ use toller_corpus::{QrelsFormat, ReadOptions, read_qrels};
 use toller_ir::{Qrels, Setting};
 
 use super::choice::by_name;
-use super::paths::InputPath;
-use crate::error::Context;
+use super::paths::{InputPath, OutputPath};
+use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
 /// Flags of the commands that read judgments.
@@ -24,6 +24,26 @@ impl QrelsArgs {
     /// Reads the judgments.
     pub fn read(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Qrels> {
         read_judgments(&self.qrels, self.qrels_format, skip_bad_lines, ui)
+    }
+}
+
+/// The same flags, where judgments may be left out.
+#[derive(Clone, Debug, clap::Args)]
+pub struct QrelsIfAnyArgs {
+    /// Relevance judgments (TREC, BEIR TSV, or pairs of ids); `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    pub qrels: Option<InputPath>,
+
+    /// Format of the judgments [default: detected from the content]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<QrelsFormat>(QrelsFormat::NAMES))]
+    qrels_format: Option<QrelsFormat>,
+}
+
+impl QrelsIfAnyArgs {
+    /// Reads the judgments, if there are any.
+    pub fn read(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Qrels> {
+        let read = |file| read_judgments(file, self.qrels_format, skip_bad_lines, ui);
+        self.qrels.as_ref().map_or_else(|| Ok(Qrels::new()), read)
     }
 }
 
@@ -59,4 +79,22 @@ pub fn read_judgments(
         read_qrels(&file.input(), &options).with_flag(Setting::Format, "--qrels-format")?;
     ui.skipped(&format!("{}: ", file.display()), &skipped);
     Ok(qrels)
+}
+
+/// Writes judgments in TREC's format.
+pub fn write_judgments(output: &OutputPath, qrels: &Qrels, ui: &Ui) -> crate::Result<()> {
+    let mut ids =
+        qrels.iter().flat_map(|(query, documents)| documents.keys().map(String::as_str).chain([query]));
+    if let Some(id) = ids.find(|id| id.contains(char::is_whitespace)) {
+        let message = format!("the identifier {id:?} has a blank, which separates the columns of qrels");
+        return Err(Remedied::new(message, "give the document or the query another identifier").into());
+    }
+    output.write(ui, |out, _| {
+        for (query, documents) in qrels.iter() {
+            for (document, grade) in documents {
+                writeln!(out, "{query} 0 {document} {grade}")?;
+            }
+        }
+        Ok(())
+    })
 }

@@ -7,13 +7,13 @@ use std::path::Path;
 use toller_corpus::Score;
 use toller_files::FileError;
 use toller_ir::{Hit, Qrels, Query, SearchRequest, Searcher, Setting, counted};
-use toller_mining::{Choice, Format, Selection};
-use toller_pipeline::{MineJob, Mining, QueryHits, positives};
+use toller_mining::{Choice, Count, Format, Pooled, ScoreRule, Selection};
+use toller_pipeline::{MineJob, Mining, QueryHits, RerankScores, Scored, positives};
 
 use crate::args::choice::by_name;
 use crate::args::input::CORPUS_FORMAT;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
-use crate::args::qrels::QrelsArgs;
+use crate::args::qrels::QrelsIfAnyArgs;
 use crate::args::runs::RunInputArgs;
 use crate::args::sparse::SparseArgs;
 use crate::args::texts::TextsArgs;
@@ -24,16 +24,17 @@ use crate::ui::Ui;
 /// Takes negatives for training from what was retrieved for judged queries.
 ///
 /// Queries without a relevant document are left out. Relevant documents are never used as negatives; with
-/// --corpus, neither are copies of their text. The same input and flags give the same file, whatever the
+/// --corpus, neither are copies of their text. Of several runs, a document has its best rank. With --scores, a
+/// reranker decides which documents are sure enough. The same input and flags give the same file, whatever the
 /// order of the queries.
 #[derive(Debug, clap::Args)]
 pub struct MineArgs {
-    /// Run to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
-    #[arg(long, value_name = "RUN", conflicts_with = "sparse")]
-    run: Option<InputPath>,
+    /// Runs to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
+    #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "sparse")]
+    run: Vec<InputPath>,
 
     #[command(flatten)]
-    qrels: QrelsArgs,
+    qrels: QrelsIfAnyArgs,
 
     #[command(flatten)]
     texts: TextsArgs,
@@ -42,9 +43,18 @@ pub struct MineArgs {
     #[arg(long, value_name = "FROM:TO", default_value = "1:200", value_parser = ranks)]
     depth: RangeInclusive<usize>,
 
-    /// Negatives of each query, at most
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-    negatives: u32,
+    /// Negatives of each query, at most [default: 30]
+    #[arg(long, value_name = "N", conflicts_with = "per_positive", value_parser = clap::value_parser!(u32).range(1..))]
+    negatives: Option<u32>,
+
+    /// Negatives for each of a query's positives, at most, instead of --negatives. In pairs, the positives take
+    /// turns
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    per_positive: Option<u32>,
+
+    /// Positives of each query, at most: those with the best ranks [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    positives: Option<u32>,
 
     /// Which documents of these ranks: a uniform sample, or the best
     #[arg(long, value_enum, default_value_t)]
@@ -67,10 +77,60 @@ pub struct MineArgs {
     format: Format,
 
     #[command(flatten)]
+    scores: ScoreArgs,
+
+    #[command(flatten)]
     input: RunInputArgs,
 
     #[command(flatten)]
     sparse: SparseArgs,
+}
+
+/// Flags of a reranker's scores. Thresholds are on the scale of its scores.
+#[derive(Debug, clap::Args)]
+struct ScoreArgs {
+    /// A reranker's runs (`toller rerank`) with scores of these documents. A document without a score is no
+    /// negative. The scores are written with the documents
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    scores: Vec<InputPath>,
+
+    /// The highest score of a negative (RocketQA: 0.1)
+    #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = finite)]
+    max_score: Option<f64>,
+
+    /// The lowest score of a negative
+    #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = finite)]
+    min_score: Option<f64>,
+
+    /// How far a negative's score is below that of each positive, at least
+    #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = margin)]
+    absolute_margin: Option<f64>,
+
+    /// The same, as a share of the positive's score (NV-Retriever's TopK-PercPos of 95%: 0.05)
+    #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = margin)]
+    relative_margin: Option<f64>,
+
+    /// Leave out positives with a lower score (RocketQA: 0.9)
+    #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = finite)]
+    min_positive_score: Option<f64>,
+
+    /// Take documents with at least this score for positives, too, unless they are judged not relevant. Needs no
+    /// --qrels
+    #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = finite)]
+    new_positive_score: Option<f64>,
+}
+
+impl ScoreArgs {
+    fn rule(&self) -> ScoreRule {
+        ScoreRule {
+            max_negative: self.max_score,
+            min_negative: self.min_score,
+            absolute_margin: self.absolute_margin,
+            relative_margin: self.relative_margin,
+            min_positive: self.min_positive_score,
+            new_positives: self.new_positive_score,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -87,23 +147,37 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
         .ok_or_else(|| "FROM:TO, as in 1:200".to_owned())
 }
 
+fn finite(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| "a number".to_owned())
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    finite(text).ok().filter(|number| *number >= 0.0).ok_or_else(|| "a number of at least 0".to_owned())
+}
+
 pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
-    let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
-    let queries = args.texts.read_queries(args.input.skip_bad_lines(), ui)?;
+    let skip_bad_lines = args.input.skip_bad_lines();
+    let qrels = args.qrels.read(skip_bad_lines, ui)?;
+    let queries = args.texts.read_queries(skip_bad_lines, ui)?;
     let hits = hits_of(args, &qrels, &queries, ui)?;
     check_judged(args, &qrels, &hits)?;
+    let scores = args.scores.scores.iter().map(|run| args.input.read(run, ui));
+    let scores = RerankScores::of_runs(scores.collect::<crate::Result<Vec<_>>>()?);
     let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
     let choice = match args.choose {
         Choose::Top => Choice::Top,
         Choose::Sample => Choice::Sample { seed: args.seed },
     };
-    let collection = args.texts.collection(args.input.skip_bad_lines())?;
+    let collection = args.texts.collection(skip_bad_lines)?;
     let job = MineJob {
         hits: &hits,
         qrels: &qrels,
         relevance_level: args.relevance_level,
-        selection: &Selection { ranks: args.depth.clone(), count: args.negatives as usize, choice },
+        positives: args.positives.map(|most| most as usize),
+        scored: (!args.scores.scores.is_empty())
+            .then(|| Scored { scores: &scores, rule: args.scores.rule() }),
+        selection: &Selection { ranks: args.depth.clone(), count: args.count(), choice },
         format: args.format,
         queries: &queries,
         collection: collection.as_ref().map(|(inputs, options)| (inputs.as_slice(), options)),
@@ -111,11 +185,26 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     args.output.write(ui, |out, name| mine(args, &job, out, name, ui))
 }
 
+impl MineArgs {
+    fn count(&self) -> Count {
+        match (self.negatives, self.per_positive) {
+            (None, Some(count)) => Count::PerPositive(count as usize),
+            (negatives, _) => Count::PerQuery(negatives.unwrap_or(30) as usize),
+        }
+    }
+}
+
 fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
-    if args.run.is_none() && args.sparse.sparse.is_none() {
+    if args.run.is_empty() && args.sparse.sparse.is_none() {
         return Err(UsageError::new(
             "there is nothing to take negatives from",
             "give --sparse DIR or --run RUN",
+        ));
+    }
+    if args.qrels.qrels.is_none() && args.scores.new_positive_score.is_none() {
+        return Err(UsageError::new(
+            "nothing says which documents are relevant",
+            "give --qrels FILE, or --scores RUN with --new-positive-score X",
         ));
     }
     if args.sparse.sparse.is_some() && args.texts.queries.is_none() {
@@ -130,30 +219,30 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
         let message = format!("--corpus is read twice, and {} can be read only once", once.input());
         return Err(UsageError::new(message, "give --corpus a file"));
     }
-    let read = args.run.iter().chain([&args.qrels.qrels]).chain(args.texts.files());
+    let read = args.run.iter().chain(&args.qrels.qrels).chain(&args.scores.scores).chain(args.texts.files());
     Inputs::files(read).check_with(&args.output, ui)
 }
 
 /// The hits of each query, best first, as deep as negatives are taken from.
 fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate::Result<Vec<QueryHits>> {
-    match &args.run {
-        Some(run) => hits_of_run(args, run, ui),
-        None => hits_of_index(args, qrels, queries, ui),
+    if args.run.is_empty() {
+        return hits_of_index(args, qrels, queries, ui);
     }
+    let runs = args.run.iter().map(|run| args.input.read(run, ui)).collect::<crate::Result<Vec<_>>>()?;
+    Ok(QueryHits::of_runs(runs, *args.depth.end()))
 }
 
-fn hits_of_run(args: &MineArgs, run: &InputPath, ui: &Ui) -> crate::Result<Vec<QueryHits>> {
-    Ok(QueryHits::of_run(args.input.read(run, ui)?, *args.depth.end()))
-}
-
-/// Searches for the queries that have a relevant document.
+/// Searches for the queries that have a relevant document, or may get one.
 fn hits_of_index(
     args: &MineArgs,
     qrels: &Qrels,
     queries: &[Query],
     ui: &Ui,
 ) -> crate::Result<Vec<QueryHits>> {
-    let has_positive = |query: &&Query| !positives(qrels, &query.id, args.relevance_level).is_empty();
+    let has_positive = |query: &&Query| {
+        args.scores.new_positive_score.is_some()
+            || !positives(qrels, &query.id, args.relevance_level).is_empty()
+    };
     let queries: Vec<Query> = queries.iter().filter(has_positive).cloned().collect();
     let Some(searcher) = args.sparse.open(true, &engine::open(ui)?)? else { return Ok(Vec::new()) };
     let bar = ui.progress("searching", "queries", queries.len() as u64);
@@ -161,9 +250,12 @@ fn hits_of_index(
     for block in queries.chunks(QUERIES_PER_BLOCK) {
         let response = searcher.search(&SearchRequest::new(block, *args.depth.end()))?;
         for (query, ranking) in block.iter().zip(response.rankings) {
-            let hit = |hit: &Hit| (searcher.doc_id(hit.doc).into_owned(), Score::F32(hit.score).as_read());
-            found
-                .push(QueryHits { query_id: query.id.clone(), hits: ranking.hits.iter().map(hit).collect() });
+            let hit = |(hit, rank): (&Hit, usize)| {
+                let (id, score) = (searcher.doc_id(hit.doc).into_owned(), Score::F32(hit.score).as_read());
+                Pooled { id, rank, score }
+            };
+            let hits = ranking.hits.iter().zip(1..).map(hit).collect();
+            found.push(QueryHits { query_id: query.id.clone(), hits });
         }
         bar.set(found.len() as u64);
     }
@@ -174,17 +266,19 @@ fn hits_of_index(
 const QUERIES_PER_BLOCK: usize = 1024;
 
 fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<(), Remedied> {
+    let Some(judged) = args.qrels.qrels.as_ref().filter(|_| args.scores.new_positive_score.is_none()) else {
+        return Ok(());
+    };
     if hits.iter().any(|query| !positives(qrels, &query.query_id, args.relevance_level).is_empty()) {
         return Ok(());
     }
     let example = hits.first().map(|query| format!(", for example {:?}", query.query_id)).unwrap_or_default();
-    let searched =
-        args.run.as_ref().or(args.texts.queries.as_ref()).map_or(Path::new("the run"), |path| path);
+    let searched = args.run.first().or(args.texts.queries.as_ref()).map_or(Path::new("the run"), |path| path);
     Err(Remedied::new(
         format!(
             "no query of {} has a relevant document in {}{example}",
             searched.display(),
-            args.qrels.qrels.display()
+            judged.display()
         ),
         "give the judgments of the same queries; --relevance-level sets the lowest relevant grade",
     ))
@@ -196,6 +290,9 @@ fn mine(args: &MineArgs, job: &MineJob<'_>, out: &mut dyn Write, name: &Path, ui
     ui.skipped("", &mining.skipped);
     if let Some((count, first)) = &mining.missing {
         ui.warning(format!("{count} relevant documents are not in --corpus, for example {first:?}"));
+    }
+    if let Some((count, first)) = &mining.unscored {
+        ui.warning(format!("{count} documents have no score in --scores, for example {first:?}"));
     }
     mining.write(out).map_err(|error| failure(error, name))?;
     report(args, &mining, ui)
@@ -217,14 +314,15 @@ fn report(args: &MineArgs, mining: &Mining<'_>, ui: &Ui) -> crate::Result<()> {
     let (queries, left_out) = (mining.queries(), mining.left_out());
     let (short, negatives) = (mining.short(), mining.negatives());
     if short > 0 {
-        ui.warning(format!(
-            "{short} of {queries} queries have fewer than {} negatives in these ranks",
-            args.negatives
-        ));
+        let wanted = match args.count() {
+            Count::PerQuery(count) => counted(count, "negative"),
+            Count::PerPositive(count) => format!("{} a positive", counted(count, "negative")),
+        };
+        ui.warning(format!("{short} of {queries} queries have fewer than {wanted} in these ranks"));
     }
     let output = args.output.display().to_string();
     ui.status(format!(
-        "mined {} for {} in {output}; left out {left_out} without a relevant document",
+        "mined {} for {} in {output}; left out {left_out} without a positive",
         counted(negatives, "negative"),
         counted(queries, "query")
     ));
@@ -235,6 +333,7 @@ fn report(args: &MineArgs, mining: &Mining<'_>, ui: &Ui) -> crate::Result<()> {
             "queries": queries,
             "left_out": left_out,
             "short": short,
+            "positives": mining.positives(),
             "negatives": negatives,
         })
     })

@@ -81,7 +81,7 @@ pub enum Command {
     Report(Box<report::ReportArgs>),
     /// Let people judge what runs retrieved: packages, agreement, the vote
     Annotate(annotate::AnnotateArgs),
-    /// Show how two sets of judgments differ
+    /// Compare two sets of judgments, or judge what runs retrieved by answers
     Qrels(qrels::QrelsArgs),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),

@@ -12,6 +12,6 @@ pub use domains::{DomainFiles, OtherDomain, write_other_domain};
 pub use label::{Labelling, SpanUnit, label_dureader};
 pub use official::{PREDICTION_DEPTH, PassageIds, read_official, write_official, write_prediction};
 pub use passages::{JoinedPassage, join_paragraphs};
-pub use pool::{pool_runs, write_pool};
+pub use pool::write_pool;
 pub use similar::{SimilarQueries, similar_queries};
 pub use span_f1::SpanF1;

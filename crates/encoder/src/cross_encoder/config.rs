@@ -78,6 +78,14 @@ impl ClassifierConfig {
     }
 }
 
+impl ClassifierConfig {
+    /// The same for a new classifier with so many labels, named as transformers name them.
+    pub(super) fn with_new_labels(self, count: usize) -> Self {
+        let labels = (0..count).map(|label| format!("LABEL_{label}")).collect();
+        Self { labels, activation_class: None, ..self }
+    }
+}
+
 /// The names in the order of their numbers, which must be 0, 1, 2, ...
 fn by_number(names: &BTreeMap<String, String>) -> Option<Vec<String>> {
     (0..names.len()).map(|number| names.get(&number.to_string()).cloned()).collect()

@@ -6,11 +6,15 @@ use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
 
 use super::config::ClassifierConfig;
-use super::{ClassifierPlan, OutputNorms};
+use super::{ClassifierPlan, FoundHead};
 use crate::EncoderError;
 use crate::config::TransformerConfig;
 use crate::head::{Head, Step};
-use crate::transformer::Loader;
+use crate::random::normal;
+use crate::transformer::{Loader, new_layer};
+
+/// The standard deviation of new weights, as in transformers.
+const DEVIATION: f32 = 0.02;
 
 /// The plan of a head, before its weights are loaded.
 #[derive(Clone, Copy)]
@@ -71,44 +75,63 @@ impl HeadPlan {
     }
 
     /// Loads the head of a classifier from the transformer's parameters: one state for a pair, a dense layer,
-    /// perhaps a norm, and a linear layer to the labels. Also returns the length of the last layer's weights
-    /// for each label.
+    /// perhaps a norm, and a linear layer to the labels.
     pub(super) fn load<B: Backend>(
         &self,
         backend: &B,
         classifier: &ClassifierPlan,
         parameters: Parameters,
         fingerprint: &mut Fingerprint,
-    ) -> Result<(Head<B>, OutputNorms), EncoderError> {
+    ) -> Result<(Head<B>, FoundHead), EncoderError> {
         let Self { names, pooling, activation, bias } = *self;
-        let hidden = classifier.config.hidden;
+        let ClassifierPlan { folder, config, labels, seed, .. } = classifier;
+        let (hidden, prefix) = (config.hidden, parameters.prefix().to_owned());
+        let square = [hidden, hidden];
         let mut head = Head::new(vec![pooling], hidden);
-        if names.dense_is_inside {
+        let has_pooler = parameters.has(&format!("{}.weight", names.dense));
+        if names.dense_is_inside && (has_pooler || seed.is_none()) {
             let mut loader = Loader { backend, parameters: &parameters, fingerprint: &mut *fingerprint };
             let dense = loader.linear(names.dense, hidden, hidden, bias, Place::Head)?;
             head.push(Step::Dense(dense, activation), hidden);
         }
         let outside = parameters.outside();
-        if !outside.has(&format!("{}.weight", names.output)) {
+        if seed.is_none() && !outside.has(&format!("{}.weight", names.output)) {
             let what = "scoring pairs with a model without a classification head";
             let supported = "cross-encoders: ...ForSequenceClassification";
-            let path = classifier.folder.join("config.json");
-            return Err(ModelError::unsupported(path, what, supported).into());
+            return Err(ModelError::unsupported(folder.join("config.json"), what, supported).into());
         }
         fingerprint.value("head", format!("{} {}", pooling.name(), activation.name()).as_bytes());
-        let mut loader = Loader { backend, parameters: &outside, fingerprint };
-        if !names.dense_is_inside {
-            let dense = loader.linear(names.dense, hidden, hidden, bias, Place::Head)?;
-            head.push(Step::Dense(dense, activation), hidden);
-        }
-        if let Some(name) = names.norm {
-            head.push(Step::Norm(loader.norm(name, hidden, classifier.config.norm)?), hidden);
-        }
-        let (weight, bias) = loader.tensors(names.output, classifier.labels, hidden, true)?;
-        let values = Matrix { values: weight.values(), rows: classifier.labels, columns: hidden };
+        let output = if let Some(seed) = *seed {
+            let mut new = |name: &str, [outputs, inputs]: [usize; 2], seed| {
+                let weights = normal(seed, outputs * inputs).into_iter().map(|x| x * DEVIATION).collect();
+                new_layer(backend, folder, name, [outputs, inputs], weights, fingerprint)
+            };
+            if !(names.dense_is_inside && has_pooler) {
+                let inside = if names.dense_is_inside { prefix.as_str() } else { "" };
+                let (weight, bias) = new(&format!("{inside}{}", names.dense), square, seed)?;
+                let weight = Matrix { values: weight.values(), rows: hidden, columns: hidden };
+                let dense = LinearParameters { weight, bias: Some(bias.values()) };
+                head.push(Step::Dense(backend.linear(dense, Place::Head)?, activation), hidden);
+            }
+            let (weight, bias) = new(names.output, [*labels, hidden], seed.wrapping_add(1))?;
+            (weight, Some(bias))
+        } else {
+            let mut loader = Loader { backend, parameters: &outside, fingerprint };
+            if !names.dense_is_inside {
+                let dense = loader.linear(names.dense, hidden, hidden, bias, Place::Head)?;
+                head.push(Step::Dense(dense, activation), hidden);
+            }
+            if let Some(name) = names.norm {
+                head.push(Step::Norm(loader.norm(name, hidden, config.norm)?), hidden);
+            }
+            loader.tensors(names.output, *labels, hidden, true)?
+        };
+        let (weight, bias) = output;
+        let values = Matrix { values: weight.values(), rows: *labels, columns: hidden };
         let output = LinearParameters { weight: values, bias: bias.as_ref().map(Tensor::values) };
-        head.push(Step::Dense(backend.linear(output, Place::Head)?, Activation::Identity), classifier.labels);
+        head.push(Step::Dense(backend.linear(output, Place::Head)?, Activation::Identity), *labels);
         let length = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-        Ok((head, weight.values().chunks_exact(hidden).map(length).collect()))
+        let output_norms = weight.values().chunks_exact(hidden).map(length).collect();
+        Ok((head, FoundHead { output_norms, prefix }))
     }
 }

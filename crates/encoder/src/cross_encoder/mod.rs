@@ -17,6 +17,7 @@ pub use self::score::ScoreActivation;
 pub(crate) use self::score::Scoring;
 use crate::EncoderError;
 use crate::batch::by_budget;
+use crate::class::{Architecture, Class};
 use crate::compute::{self, Compute, Plan};
 use crate::config::TransformerConfig;
 use crate::layout::Layout;
@@ -36,12 +37,25 @@ pub struct CrossEncoderOptions {
     /// How the logits become a score. By default the logit for a model of one label, and the softmax's share
     /// of the label for a model of several.
     pub activation: Option<ScoreActivation>,
+    /// Give the model, if it has no classifier, a new one to train. Of sentence-transformers' layout, only the
+    /// transformer is taken then.
+    pub new_head: Option<NewHead>,
     /// The tokens of a flat batch, at most; `None` for what the backend wants.
     pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; the head is f32.
     pub dtype: Precision,
     /// Where the model computes.
     pub compute: Compute,
+}
+
+/// A classifier that a model without one gets. Its weights are normal with a standard deviation of 0.02, as in
+/// transformers, and so is a pooler if the model has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewHead {
+    /// The number of its labels.
+    pub labels: usize,
+    /// What its random values follow from.
+    pub seed: u64,
 }
 
 /// A transformer with a classification head over pairs of texts.
@@ -66,6 +80,8 @@ pub struct CrossEncoder {
     network: Box<dyn Encode>,
     plan: ClassifierPlan,
     labels: Vec<String>,
+    /// The class of a model with a new classifier.
+    new_class: Option<Class>,
     scoring: Scoring,
     batch_tokens: usize,
     dtype: Precision,
@@ -79,34 +95,48 @@ pub(crate) struct ClassifierPlan {
     config: TransformerConfig,
     head: HeadPlan,
     labels: usize,
+    /// The seed of a new head.
+    seed: Option<u64>,
 }
 
 impl Plan for ClassifierPlan {
-    type Found = OutputNorms;
+    type Found = FoundHead;
 
     fn load<B: Backend>(
         &self,
         backend: B,
         fingerprint: &mut Fingerprint,
-    ) -> Result<(Network<B>, OutputNorms), EncoderError> {
+    ) -> Result<(Network<B>, FoundHead), EncoderError> {
         Network::load(backend, &self.folder, &self.config, fingerprint, |backend, parameters, fingerprint| {
             self.head.load(backend, self, parameters, fingerprint)
         })
     }
 }
 
-/// The length of the weights that make a label's logit, for each label.
-type OutputNorms = Vec<f64>;
+/// What loading the head finds.
+pub(crate) struct FoundHead {
+    /// The length of the weights that make a label's logit, for each label.
+    pub(crate) output_norms: Vec<f64>,
+    /// The beginning of the transformer's tensors' names in the files.
+    prefix: String,
+}
 
 impl CrossEncoder {
     /// Loads a model directory: sentence-transformers' CrossEncoder, or a sequence classifier of
     /// transformers.
     ///
     /// # Errors
-    /// When a file is missing or broken, the model has no classification head, or it has several labels and
-    /// none is chosen.
+    /// When a file is missing or broken, the model has no classification head and is to have no new one, or it
+    /// has several labels and none is chosen.
     pub fn load(directory: &Path, options: &CrossEncoderOptions) -> Result<Self, EncoderError> {
-        let layout = Layout::read(directory)?;
+        let mut layout = Layout::read(directory)?;
+        let new_head = match options.new_head {
+            Some(new_head) if !Self::is_in(directory)? => Some(new_head),
+            _ => None,
+        };
+        if new_head.is_some() {
+            layout = Layout::plain(&layout.transformer);
+        }
         let folder = &layout.transformer;
         if layout.pooling.is_some() || !layout.modules.is_empty() {
             let what = "scoring pairs with a dual encoder (its modules pool)";
@@ -116,12 +146,15 @@ impl CrossEncoder {
         let config_path = folder.join("config.json");
         let config =
             TransformerConfig::read(&config_path)?.with_prefix(folder, None)?.without_prefix(folder)?;
-        if config.classifies_tokens {
+        if config.classifies_tokens && new_head.is_none() {
             let what = "scoring pairs with a classifier of tokens";
             let supported = "cross-encoders: ...ForSequenceClassification";
             return Err(ModelError::unsupported(config_path, what, supported).into());
         }
-        let classifier = ClassifierConfig::read(&config_path)?;
+        let mut classifier = ClassifierConfig::read(&config_path)?;
+        if let Some(new_head) = new_head {
+            classifier = classifier.with_new_labels(new_head.labels);
+        }
         let scoring = Scoring::new(&classifier, options, &config_path)?;
 
         let mut fingerprint = Fingerprint::new();
@@ -131,8 +164,13 @@ impl CrossEncoder {
         tokenizer.check_pairs()?;
         let head = HeadPlan::new(&config, &classifier, &config_path)?;
         let labels = classifier.labels.len();
-        let plan = ClassifierPlan { folder: folder.clone(), config, head, labels };
-        let (network, _) = compute::open(&plan, &options.compute, options.dtype, &mut fingerprint)?;
+        let architecture = new_head
+            .map(|_| Architecture::of(&config.model_type, "a new classifier for a model", &config_path))
+            .transpose()?;
+        let seed = new_head.map(|new_head| new_head.seed);
+        let plan = ClassifierPlan { folder: folder.clone(), config, head, labels, seed };
+        let (network, FoundHead { prefix, .. }) =
+            compute::open(&plan, &options.compute, options.dtype, &mut fingerprint)?;
         Ok(Self {
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
             network,
@@ -140,6 +178,11 @@ impl CrossEncoder {
             tokenizer,
             truncation: options.truncation,
             labels: classifier.labels,
+            new_class: architecture.map(|architecture| Class {
+                architecture,
+                task: "ForSequenceClassification",
+                prefix,
+            }),
             scoring,
             dtype: options.dtype,
             compute: options.compute.clone(),
@@ -182,6 +225,13 @@ impl CrossEncoder {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.plan.folder
+    }
+
+    /// The class of transformers that a model with a new classifier has; `None` if the classifier is that of the
+    /// files.
+    #[must_use]
+    pub fn new_class(&self) -> Option<&Class> {
+        self.new_class.as_ref()
     }
 
     /// The names of the labels.

@@ -6,19 +6,20 @@ mod document;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use toller_checkpoint::{Fingerprint, ModelError, Tensor};
+use toller_checkpoint::{Fingerprint, ModelError};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Precision, Work};
 use toller_tokenizer::{Tokenizer, Tokens};
 
 pub use self::document::{Document, Window};
 use crate::EncoderError;
+use crate::class::{Architecture, Class};
 use crate::compute::{self, Compute, Plan};
 use crate::config::TransformerConfig;
 use crate::cross_encoder::{ClassifierConfig, Scoring};
 use crate::head::{Head, Step};
 use crate::layout::Layout;
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
-use crate::transformer::Loader;
+use crate::transformer::{Loader, new_layer};
 
 /// How to load a token classifier.
 #[derive(Clone, Debug, Default)]
@@ -52,9 +53,7 @@ pub struct TokenClassifier {
     tokenizer: Tokenizer,
     network: Box<dyn Encode>,
     plan: TokenPlan,
-    architecture: &'static Architecture,
-    /// The beginning of the transformer's tensors' names in the files.
-    prefix: String,
+    class: Class,
     labels: Vec<String>,
     batch_tokens: usize,
     fingerprint: String,
@@ -72,30 +71,6 @@ struct TokenPlan {
 /// The classifier's name in the files.
 const CLASSIFIER: &str = "classifier";
 
-/// An architecture whose classifier of tokens is one linear layer.
-struct Architecture {
-    model_type: &'static str,
-    /// The beginning of its classes' names in transformers.
-    class: &'static str,
-    /// The beginning of its tensors' names in a model with a head.
-    prefix: &'static str,
-}
-
-const fn architecture(model_type: &'static str, class: &'static str, prefix: &'static str) -> Architecture {
-    Architecture { model_type, class, prefix }
-}
-
-const ARCHITECTURES: [Architecture; 8] = [
-    architecture("bert", "Bert", "bert."),
-    architecture("electra", "Electra", "electra."),
-    architecture("ernie", "Ernie", "ernie."),
-    architecture("roberta", "Roberta", "roberta."),
-    architecture("xlm-roberta", "XLMRoberta", "roberta."),
-    architecture("camembert", "Camembert", "roberta."),
-    architecture("mpnet", "MPNet", "mpnet."),
-    architecture("distilbert", "DistilBert", "distilbert."),
-];
-
 impl Plan for TokenPlan {
     /// The beginning of the transformer's tensors' names in the files.
     type Found = String;
@@ -111,13 +86,8 @@ impl Plan for TokenPlan {
             let mut head = Head::of_tokens(hidden);
             fingerprint.value("head", b"tokens");
             let layer = if self.is_new {
-                let weight = Tensor::new(vec![labels, hidden], vec![0.0; labels * hidden])?;
-                let bias = Tensor::new(vec![labels], vec![0.0; labels])?;
-                for (part, tensor) in [("weight", &weight), ("bias", &bias)] {
-                    let name = format!("{CLASSIFIER}.{part}");
-                    backend.name_tensor(&self.folder, &name, tensor.shape());
-                    fingerprint.tensor(&name, tensor);
-                }
+                let (shape, zeros) = ([labels, hidden], vec![0.0; labels * hidden]);
+                let (weight, bias) = new_layer(backend, &self.folder, CLASSIFIER, shape, zeros, fingerprint)?;
                 let weight = Matrix { values: weight.values(), rows: labels, columns: hidden };
                 let layer = LinearParameters { weight, bias: Some(bias.values()) };
                 backend.linear(layer, Place::TokenHead)?
@@ -147,11 +117,7 @@ impl TokenClassifier {
         let refused = |what: String, supported: &str| {
             EncoderError::from(ModelError::unsupported(&config_path, what, supported))
         };
-        let known = ARCHITECTURES.iter().find(|known| known.model_type == config.model_type);
-        let Some(architecture) = known else {
-            let what = format!("a token classifier of model_type {:?}", config.model_type);
-            return Err(refused(what, &ARCHITECTURES.map(|known| known.model_type).join(", ")));
-        };
+        let architecture = Architecture::of(&config.model_type, "a token classifier", &config_path)?;
         let is_new = !config.classifies_tokens;
         let labels = match &options.new_labels {
             Some(labels) if is_new => labels.clone(),
@@ -172,8 +138,7 @@ impl TokenClassifier {
             network,
             plan,
             tokenizer,
-            architecture,
-            prefix,
+            class: Class { architecture, task: "ForTokenClassification", prefix },
             labels,
             fingerprint: fingerprint.finish(),
         })
@@ -201,21 +166,8 @@ impl TokenClassifier {
 
     /// The model's class in transformers.
     #[must_use]
-    pub fn class(&self) -> String {
-        format!("{}ForTokenClassification", self.architecture.class)
-    }
-
-    /// The name that a tensor of the model's files has in that class. The files may be those of a transformer
-    /// without a head, whose names have no prefix.
-    #[must_use]
-    pub fn class_name_of(&self, tensor: &str) -> String {
-        let inside = match tensor.strip_prefix(&self.prefix) {
-            Some(inside) if !inside.starts_with(CLASSIFIER) => inside,
-            _ => return tensor.to_owned(),
-        };
-        let parts = [(".gamma", ".weight"), (".beta", ".bias")];
-        let renamed = parts.iter().find_map(|(old, new)| Some(format!("{}{new}", inside.strip_suffix(old)?)));
-        format!("{}{}", self.architecture.prefix, renamed.as_deref().unwrap_or(inside))
+    pub fn class(&self) -> &Class {
+        &self.class
     }
 
     /// The names of the labels.

@@ -1,5 +1,7 @@
 //! Layers from parameters.
 
+use std::path::Path;
+
 use toller_checkpoint::{Fingerprint, Parameters, Tensor};
 use toller_nn::{Backend, LinearParameters, Matrix, NormParameters, Place};
 
@@ -23,6 +25,26 @@ pub(crate) fn name_tensor<B: Backend>(
     if let Some((folder, name)) = parameters.source(canonical) {
         backend.name_tensor(folder, &name, tensor.shape());
     }
+}
+
+/// A linear layer that a model does not have yet, to be trained: `[outputs, inputs]` weights, and a bias of
+/// zeros. `name` is its name in the files.
+pub(crate) fn new_layer<B: Backend>(
+    backend: &B,
+    folder: &Path,
+    name: &str,
+    [outputs, inputs]: [usize; 2],
+    weights: Vec<f32>,
+    fingerprint: &mut Fingerprint,
+) -> Result<(Tensor, Tensor), EncoderError> {
+    let weight = Tensor::new(vec![outputs, inputs], weights)?;
+    let bias = Tensor::new(vec![outputs], vec![0.0; outputs])?;
+    for (part, tensor) in [("weight", &weight), ("bias", &bias)] {
+        let name = format!("{name}.{part}");
+        backend.name_tensor(folder, &name, tensor.shape());
+        fingerprint.tensor(&name, tensor);
+    }
+    Ok((weight, bias))
 }
 
 /// The first half of a feed-forward network.

@@ -14,7 +14,7 @@ use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Prefix, Str
 use toller_tokenizer::Tokens;
 
 use self::layer::{Half, Layer};
-pub(crate) use self::loader::{Loader, name_tensor};
+pub(crate) use self::loader::{Loader, name_tensor, new_layer};
 use self::tables::Tables;
 use crate::EncoderError;
 use crate::batch::TokenBatch;

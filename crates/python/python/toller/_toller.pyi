@@ -348,20 +348,8 @@ def fuse(
     missing: str | None = None,
 ) -> Run: ...
 def mine(
-    run: Run,
-    qrels: Qrels,
-    output: _Path,
-    *,
-    queries: _Texts | None = None,
-    corpus: _Texts | None = None,
-    depth: tuple[int, int] = ...,
-    negatives: int = 30,
-    choose: str = "sample",
-    seed: int = 42,
-    relevance_level: int = 1,
-    format: str = "jsonl",
-    skip_bad_lines: bool = False,
-) -> tuple[int, int, int, int]: ...
+    runs: list[Run], qrels: Qrels | None, output: _Path, options: dict[str, Any]
+) -> tuple[int, int, int, int, int]: ...
 def train_dual(
     output: _Path, options: dict[str, Any], *, progress: _Progress = None
 ) -> tuple[int, float | None, tuple[int, dict[str, float]] | None]: ...

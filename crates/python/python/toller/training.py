@@ -21,54 +21,82 @@ class Mined(NamedTuple):
     """How many negatives were mined."""
 
     queries: int
-    """Queries with a relevant document."""
+    """Queries with a positive."""
     left_out: int
-    """Queries without a relevant document."""
+    """Queries without a positive."""
     short: int
     """Queries that have fewer negatives than wanted."""
+    positives: int
+    """Positives of all queries."""
     negatives: int
     """Negatives of all queries."""
 
 
 def mine(
-    run: Run,
-    qrels: Qrels,
+    run: Run | Sequence[Run],
+    qrels: Qrels | None,
     output: Path,
     *,
     queries: Texts | None = None,
     corpus: Texts | None = None,
     depth: tuple[int, int] = (1, 200),
     negatives: int = 30,
+    per_positive: int | None = None,
+    positives: int | None = None,
     choose: str = "sample",
     seed: int = 42,
     relevance_level: int = 1,
     format: str = "jsonl",
     skip_bad_lines: bool = False,
+    scores: Run | Sequence[Run] = (),
+    max_score: float | None = None,
+    min_score: float | None = None,
+    absolute_margin: float | None = None,
+    relative_margin: float | None = None,
+    min_positive_score: float | None = None,
+    new_positive_score: float | None = None,
 ) -> Mined:
-    """Takes negatives for training from a run, and writes them to the file `output`.
+    """Takes negatives for training from one or several runs, and writes them to the file `output`.
 
     Relevant documents are never used as negatives; with `corpus`, neither are copies of their text. `depth` is the
-    first and the last rank that negatives are taken from, `negatives` of them for each query: a uniform sample, which
-    depends on `seed`, or the best with `choose="top"`.
+    first and the last rank that negatives are taken from: of several runs, a document has its best rank. There are
+    `negatives` of them for each query, or `per_positive` for each of its positives: a uniform sample, which depends
+    on `seed`, or the best with `choose="top"`. `positives` is the most positives of a query, the best by rank.
 
-    `format` is jsonl, tevatron, triplets, pairs, t2ranking or rocketqa. `queries` and `corpus`, which `toller.encode`
-    describes, give the texts; tevatron, triplets and rocketqa need both.
+    `scores` are a reranker's runs, such as those of `toller rerank`. Negatives have a score from `min_score` to
+    `max_score`, below that of each positive by `absolute_margin` and by the share `relative_margin`. Positives below
+    `min_positive_score` are left out. With `new_positive_score`, documents with at least this score are positives,
+    too, and `qrels` may be None.
+
+    `format` is jsonl, tevatron, triplets, pairs, t2ranking, rocketqa or rocketqa-cross. `queries` and `corpus`, which
+    `toller.encode` describes, give the texts; tevatron, triplets and RocketQA's need both.
     """
-    mined = _toller.mine(
-        run,
-        qrels,
-        output,
-        queries=queries,
-        corpus=corpus,
-        depth=depth,
-        negatives=negatives,
-        choose=choose,
-        seed=seed,
-        relevance_level=relevance_level,
-        format=format,
-        skip_bad_lines=skip_bad_lines,
-    )
-    return Mined(*mined)
+    options = {
+        "queries": queries,
+        "corpus": corpus,
+        "depth": depth,
+        "negatives": negatives,
+        "per_positive": per_positive,
+        "positives": positives,
+        "choose": choose,
+        "seed": seed,
+        "relevance_level": relevance_level,
+        "format": format,
+        "skip_bad_lines": skip_bad_lines,
+        "scores": _runs(scores),
+        "max_score": max_score,
+        "min_score": min_score,
+        "absolute_margin": absolute_margin,
+        "relative_margin": relative_margin,
+        "min_positive_score": min_positive_score,
+        "new_positive_score": new_positive_score,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    return Mined(*_toller.mine(_runs(run), qrels, output, given))
+
+
+def _runs(runs: Run | Sequence[Run]) -> list[Run]:
+    return [runs] if isinstance(runs, _toller.Run) else list(runs)
 
 
 @dataclass(frozen=True)
@@ -156,6 +184,7 @@ def train_dual(
     query_max_length: int | None = None,
     pooling: str | None = None,
     query_model: Path | None = None,
+    prefix_tokens: int | None = None,
     progress: bool | Progress = False,
     **options: Unpack[TrainOptions],
 ) -> Trained:
@@ -163,7 +192,8 @@ def train_dual(
 
     What Ctrl-C interrupts goes on by the same call, with the bits of a run that was not interrupted. The options of
     every run are those of `TrainOptions`; docs/training.md explains all of them. With `no_duplicates`, no query and no
-    passage occurs twice in a batch, where it would be its own negative.
+    passage occurs twice in a batch, where it would be its own negative. With `prefix_tokens`, a prefix of so many
+    tokens is trained (P-tuning v2), and the model stays as it is.
     """
     own = {
         "loss": loss,
@@ -177,6 +207,7 @@ def train_dual(
         "query_max_length": query_max_length,
         "pooling": pooling,
         "query_model": query_model,
+        "prefix_tokens": prefix_tokens,
     }
     return _trained(_toller.train_dual(output, _all(model, own, options), progress=progress))
 
@@ -187,15 +218,17 @@ def train_cross(
     *,
     loss: Literal["binary", "two-labels", "listwise", "ranknet", "lambda"] | None = None,
     truncation: Literal["only_second", "longest_first"] = "only_second",
+    labels: int | None = None,
     progress: bool | Progress = False,
     **options: Unpack[TrainOptions],
 ) -> Trained:
     """Trains a cross-encoder from `model`, and saves it in the directory `output` with its log and checkpoints.
 
+    A model without a classifier gets a new one with so many `labels`, by default 2 for the loss two-labels and else 1.
     The loss is by default that of the model's labels. `truncation` says which text of a pair is cut. Interruptions and
     options are as for `train_dual`.
     """
-    own = {"loss": loss, "truncation": truncation}
+    own = {"loss": loss, "truncation": truncation, "labels": labels}
     return _trained(_toller.train_cross(output, _all(model, own, options), progress=progress))
 
 

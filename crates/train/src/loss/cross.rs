@@ -34,6 +34,12 @@ impl CrossLoss {
         if labels == 2 { Self::TwoLabels } else { Self::Binary }
     }
 
+    /// The labels of a new classifier for this loss.
+    #[must_use]
+    pub fn new_labels(loss: Option<Self>) -> usize {
+        if loss == Some(Self::TwoLabels) { 2 } else { 1 }
+    }
+
     /// Checks that a model with this many labels can have the loss.
     ///
     /// # Errors

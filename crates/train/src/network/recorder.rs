@@ -211,7 +211,9 @@ impl Backend for Recorder {
             for (&row, sum) in rows.iter().zip(values.chunks_exact_mut(width)) {
                 let start = row as usize * width;
                 let row = table.get(start..start + width);
-                let row = row.ok_or_else(|| NnError::Shape(format!("row {start} / {width} of a table")))?;
+                let row = row.ok_or_else(|| {
+                    NnError::Shape(format!("row {} of a table of {}", start / width, table.len() / width))
+                })?;
                 sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
             }
         }

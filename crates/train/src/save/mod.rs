@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toller_checkpoint::{Parameters, TOWERS, Tensor, read_json};
-use toller_encoder::TokenClassifier;
+use toller_encoder::{Class, TokenClassifier};
 use toller_ir::Role;
 
 pub(crate) use self::files::write;
@@ -33,7 +33,11 @@ const CONFIG: &str = "config.json";
 pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Result<(), TrainError> {
     match task {
         Task::Cross { encoder, .. } => {
-            save_tower(encoder.folder(), encoder.folder(), model.towers()[0].weights(), output)?;
+            let (folder, weights) = (encoder.folder(), model.towers()[0].weights());
+            match encoder.new_class() {
+                Some(class) => save_classifier(folder, class, encoder.labels(), weights, output)?,
+                None => save_tower(folder, folder, weights, output)?,
+            }
             write_length(output, encoder.max_length(), false)?;
         }
         Task::Dual { queries, passages, similarity, .. } => {
@@ -73,39 +77,47 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
     write(&output.join("README.md"), card.as_bytes())
 }
 
-/// Writes a trained token classifier in the layout of transformers, with `card` as its README. Only the
-/// transformer and the classifier are written, by their names there: the model before training may have had
-/// another head, or none.
+/// Writes a trained token classifier, with `card` as its README.
 pub(crate) fn save_token_classifier(
     classifier: &TokenClassifier,
     model: &Model,
     output: &Path,
     card: &str,
 ) -> Result<(), TrainError> {
-    let folder = classifier.folder();
+    let weights = model.towers()[0].weights();
+    save_classifier(classifier.folder(), classifier.class(), classifier.labels(), weights, output)?;
+    write_length(output, classifier.max_length(), false)?;
+    write(&output.join("README.md"), card.as_bytes())
+}
+
+/// Writes a classifier in the layout of transformers. Only the transformer and the classifier are written, by
+/// their names in the class: the model before training may have had another head, or none.
+fn save_classifier(
+    folder: &Path,
+    class: &Class,
+    labels: &[String],
+    weights: &Weights,
+    output: &Path,
+) -> Result<(), TrainError> {
     copy_files(folder, output, false)?;
     let mut tensors = Vec::new();
-    for parameter in model.towers()[0].weights().parameters() {
-        let of_class =
-            |(tensor, values): (&TensorName, Tensor)| (classifier.class_name_of(&tensor.name), values);
+    for parameter in weights.parameters() {
+        let of_class = |(tensor, values): (&TensorName, Tensor)| (class.name_of(&tensor.name), values);
         tensors.extend(parameter.tensors.iter().zip(split(parameter)?).map(of_class));
     }
     let parameters = Parameters::from_tensors(folder, tensors);
     parameters.write_changed(&output.join("model.safetensors"), &BTreeMap::new())?;
-    let labels = || classifier.labels().iter().enumerate();
     let by_number: Map<String, Value> =
-        labels().map(|(number, label)| (number.to_string(), json!(label))).collect();
+        labels.iter().enumerate().map(|(number, label)| (number.to_string(), json!(label))).collect();
     let by_name: Map<String, Value> =
-        labels().map(|(number, label)| (label.clone(), json!(number))).collect();
+        labels.iter().enumerate().map(|(number, label)| (label.clone(), json!(number))).collect();
     change_config(&output.join(CONFIG), |config| {
-        config.insert("architectures".to_owned(), json!([classifier.class()]));
+        config.insert("architectures".to_owned(), json!([class.name()]));
         config.insert("id2label".to_owned(), Value::Object(by_number));
         config.insert("label2id".to_owned(), Value::Object(by_name));
-        // How sentence-transformers scores pairs with it.
+        // How sentence-transformers scored pairs with the model before.
         config.remove("sentence_transformers");
-    })?;
-    write_length(output, classifier.max_length(), false)?;
-    write(&output.join("README.md"), card.as_bytes())
+    })
 }
 
 /// The model's directory: that of the transformer, or the one above with `modules.json`.

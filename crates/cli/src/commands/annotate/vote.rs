@@ -4,7 +4,7 @@ use toller_annotation::{Vote, vote};
 
 use super::sheets::SheetsArgs;
 use crate::args::paths::{Inputs, OutputPath};
-use crate::error::Remedied;
+use crate::args::qrels::write_judgments;
 use crate::ui::Ui;
 
 /// Makes judgments of filled sheets by a vote, as TREC qrels.
@@ -35,20 +35,7 @@ pub fn run(args: &VoteArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(&args.sheets.sheets).check_with(&args.output, ui)?;
     let ratings = args.sheets.read(ui)?;
     let Vote { qrels, decided, undecided } = vote(&ratings, args.votes as usize);
-    let mut ids =
-        qrels.iter().flat_map(|(query, documents)| documents.keys().map(String::as_str).chain([query]));
-    if let Some(id) = ids.find(|id| id.contains(char::is_whitespace)) {
-        let message = format!("the identifier {id:?} has a blank, which separates the columns of qrels");
-        return Err(Remedied::new(message, "give the document or the query another identifier").into());
-    }
-    args.output.write(ui, |out, _| {
-        for (query, documents) in qrels.iter() {
-            for (document, grade) in documents {
-                writeln!(out, "{query} 0 {document} {grade}")?;
-            }
-        }
-        Ok(())
-    })?;
+    write_judgments(&args.output, &qrels, ui)?;
     if let Some(path) = &args.undecided {
         path.write(ui, |out, _| {
             for pair in &undecided {

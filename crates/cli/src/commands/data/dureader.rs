@@ -233,7 +233,7 @@ fn label(args: &LabelArgs, ui: &Ui) -> crate::Result<()> {
 fn pool(args: &PoolArgs, ui: &Ui) -> crate::Result<()> {
     args.folder.check(&args.runs, ui)?;
     let runs = args.runs.iter().map(|run| args.input.read(run, ui)).collect::<crate::Result<Vec<_>>>()?;
-    let (files, statistics) = write_pool(&runs, args.depth, &args.folder.output)?;
+    let (files, statistics) = write_pool(runs, args.depth, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }
 

@@ -255,6 +255,10 @@ pub struct CrossArgs {
     /// only_second]
     #[arg(long, value_name = "HOW")]
     pub truncation: Option<PairTruncation>,
+
+    /// Labels of a new classifier, for a model that has none [default: 2 for two-labels, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub labels: Option<u32>,
 }
 
 /// `toller train token`.
@@ -329,7 +333,8 @@ impl CrossArgs {
         let Some(path) = &self.train.run.config else { return Ok(self.clone()) };
         let file: Self = config::read(path)?;
         let train = self.train.clone().over(file.train.clone());
-        let completed = completed!(self.clone(), file, options: [loss, truncation], lists: [], switches: []);
+        let completed =
+            completed!(self.clone(), file, options: [loss, truncation, labels], lists: [], switches: []);
         Ok(Self { train, ..completed })
     }
 }

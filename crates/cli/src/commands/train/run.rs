@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde_json::json;
 use toller_corpus::{ReadOptions, read_queries};
 use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, NewPrefix, TokenClassifier,
+    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, NewHead, NewPrefix, TokenClassifier,
     TokenClassifierOptions,
 };
 use toller_engine::Engine;
@@ -74,13 +74,30 @@ pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
     let engine = engine::open(ui)?;
     let (source, output) = open_model(&args.train.run, &engine)?;
     let max_length = args.train.run.max_length.map(|length| length as usize);
-    // The label of a score does not matter here, and the first always exists.
-    let truncation = args.truncation.unwrap_or_default();
-    let options =
-        CrossEncoderOptions { max_length, truncation, label: Some(0), ..CrossEncoderOptions::default() };
+    let seed = args.train.run.seed.unwrap_or(Settings::new(Rates::default()).seed);
+    let labels = args.labels.map_or_else(|| CrossLoss::new_labels(args.loss), |labels| labels as usize);
+    let options = CrossEncoderOptions {
+        max_length,
+        truncation: args.truncation.unwrap_or_default(),
+        // The label of a score does not matter here, and the first always exists.
+        label: Some(0),
+        new_head: Some(NewHead { labels, seed }),
+        ..CrossEncoderOptions::default()
+    };
     let encoder = CrossEncoder::load(&source.directory, &options)?;
-    let loss = args.loss.unwrap_or_else(|| CrossLoss::for_labels(encoder.labels().len()));
-    loss.check(encoder.labels().len())?;
+    let found = encoder.labels().len();
+    if encoder.new_class().is_some() {
+        let labels = counted(found, "label");
+        ui.status(format!("the model has no classifier: a new one with {labels} starts with random weights"));
+    } else if args.labels.is_some() && found != labels {
+        let message =
+            format!("--labels {labels}: the model has a classifier with {}", counted(found, "label"));
+        return Err(
+            UsageError::new(message, "leave --labels out; it is for a model without a classifier").into()
+        );
+    }
+    let loss = args.loss.unwrap_or_else(|| CrossLoss::for_labels(found));
+    loss.check(found)?;
     let model = Model::cross(&encoder)?;
     let settings = ranking_settings(&args.train, false, Rates::of_model(encoder.folder())?)?;
     let task = Task::Cross { encoder, loss, separator: separator(&args.train) };

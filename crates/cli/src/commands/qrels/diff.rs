@@ -1,6 +1,5 @@
 //! `toller qrels diff`: how two sets of judgments differ.
 
-use clap::Subcommand;
 use serde_json::json;
 use toller_corpus::QrelsFormat;
 use toller_eval::{QrelsDifference, diff_qrels};
@@ -12,21 +11,8 @@ use crate::args::qrels::read_judgments;
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Arguments of `toller qrels`.
 #[derive(Debug, clap::Args)]
-pub struct QrelsArgs {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Debug, Subcommand)]
-enum Action {
-    /// Count what two sets of judgments have in common and what they do not
-    Diff(DiffArgs),
-}
-
-#[derive(Debug, clap::Args)]
-struct DiffArgs {
+pub struct DiffArgs {
     /// The first judgments, such as those before they were corrected; `-` is stdin
     #[arg(value_name = "A")]
     first: InputPath,
@@ -48,8 +34,7 @@ struct DiffArgs {
 }
 
 /// Compares.
-pub fn run(args: &QrelsArgs, ui: &Ui) -> crate::Result<()> {
-    let Action::Diff(args) = &args.action;
+pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files([&args.first, &args.second]).check()?;
     let read = |file| read_judgments(file, args.qrels_format, args.bad_lines.skip_bad_lines, ui);
     let difference = diff_qrels(&read(&args.first)?, &read(&args.second)?, args.relevance_level);

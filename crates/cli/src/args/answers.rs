@@ -1,0 +1,147 @@
+//! The flags of questions with answers, and looking for the answers in what runs retrieved.
+
+use std::collections::HashMap;
+
+use toller_corpus::open_collection;
+use toller_datasets::{AnswerSearch, MatchMode};
+use toller_eval::ranked_documents;
+use toller_files::expand;
+use toller_ir::{Passage, Query, Setting};
+
+use super::input::{CORPUS_FORMAT, CollectionArgs, QueriesArgs};
+use super::paths::InputPath;
+use super::runs::{RunInputArgs, check_questions};
+use crate::error::{Context, Remedied};
+use crate::interrupt;
+use crate::ui::Ui;
+
+/// Passages that are looked into at a time.
+const PASSAGES_PER_BLOCK: usize = 4096;
+
+/// Flags of the commands that look for answers.
+#[derive(Debug, clap::Args)]
+pub struct AnswerArgs {
+    /// Questions with their answers: files or folders of DPR, EntityQuestions or JSONL
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    pub queries: Vec<InputPath>,
+
+    #[command(flatten)]
+    queries_input: QueriesArgs,
+
+    /// Collection, for the texts of the passages
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    corpus: Vec<InputPath>,
+
+    #[command(flatten)]
+    collection: CollectionArgs,
+
+    /// How answers are looked for
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    matching: Matching,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Matching {
+    /// As sequences of words, in any case and Unicode form
+    #[default]
+    String,
+    /// As regular expressions, in any case (CuratedTREC)
+    Regex,
+}
+
+impl AnswerArgs {
+    /// The files that are read.
+    pub fn files(&self) -> impl Iterator<Item = &InputPath> {
+        self.queries.iter().chain(&self.corpus)
+    }
+
+    /// Reads the questions. Some must have answers.
+    pub fn questions(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
+        let questions = self.queries_input.read(&expand(&self.queries)?, skip_bad_lines, ui)?;
+        let without = questions.iter().filter(|query| query.answers.is_empty()).count();
+        if without == questions.len() {
+            let remedy =
+                "give --queries a file with answers: DPR's, EntityQuestions', or JSONL with `answers`";
+            return Err(Remedied::new("no question has answers", remedy).into());
+        }
+        if without > 0 {
+            ui.warning(format!(
+                "{without} of {} questions have no answers and count as not answered",
+                questions.len()
+            ));
+        }
+        Ok(questions)
+    }
+
+    /// A search for the answers of these questions.
+    pub fn search<'a>(&self, questions: &'a [Query]) -> AnswerSearch<'a> {
+        let mode = match self.matching {
+            Matching::String => MatchMode::Tokens,
+            Matching::Regex => MatchMode::Patterns,
+        };
+        AnswerSearch::new(questions, mode)
+    }
+
+    /// Adds the first `depth` documents of a run.
+    pub fn add_run(
+        &self,
+        search: &mut AnswerSearch<'_>,
+        path: &InputPath,
+        questions: &[Query],
+        depth: usize,
+        input: &RunInputArgs,
+        ui: &Ui,
+    ) -> crate::Result<()> {
+        let run = input.read(path, ui)?;
+        check_questions(path, &run, questions, ui)?;
+        let rankings: HashMap<&str, Vec<&str>> = run
+            .queries
+            .iter()
+            .map(|(query, entries)| {
+                let ranked = ranked_documents(query, entries)?;
+                Ok((query.as_str(), ranked.iter().take(depth).map(|entry| entry.doc_id.as_str()).collect()))
+            })
+            .collect::<Result<_, toller_eval::EvalError>>()
+            .context(format!("cannot evaluate {}", path.input()))?;
+        search.add_run(rankings);
+        Ok(())
+    }
+
+    /// Reads the collection once.
+    pub fn look_into_collection(
+        &self,
+        search: &mut AnswerSearch<'_>,
+        skip_bad_lines: bool,
+        ui: &Ui,
+    ) -> crate::Result<()> {
+        let stop = interrupt::flag(ui, "stopping")?;
+        let collection = open_collection(&expand(&self.corpus)?, &self.collection.options(skip_bad_lines));
+        let collection = collection.with_flag(Setting::Format, CORPUS_FORMAT)?;
+        let bar = ui.progress("reading", "passages retrieved", search.retrieved() as u64);
+        let (mut block, mut found): (Vec<Passage>, usize) = (Vec::with_capacity(PASSAGES_PER_BLOCK), 0);
+        for passage in collection {
+            let passage = passage?;
+            if search.is_retrieved(&passage.id) {
+                block.push(passage);
+            }
+            if block.len() == PASSAGES_PER_BLOCK {
+                interrupt::check(&stop, "nothing was written")?;
+                search.look_into(&block);
+                found += block.len();
+                bar.set(found as u64);
+                block.clear();
+            }
+        }
+        search.look_into(&block);
+        found += block.len();
+        drop(bar);
+        let retrieved = search.retrieved();
+        if found < retrieved {
+            ui.warning(format!(
+                "{} of {retrieved} retrieved passages are not in the collection and count as without an answer",
+                retrieved - found
+            ));
+        }
+        Ok(())
+    }
+}
