@@ -242,16 +242,32 @@ fn entity_questions_over_fixed_passages() {
         |row: usize| json!({"_id": format!("paq{row}"), "text": WORDS[row], "answers": [WORDS[row]]});
     workspace.write("paq/queries.train.jsonl", rows(|row| question(row).to_string()));
     workspace.write("paq/qrels.train.txt", rows(|row| format!("paq{row} 0 {row} 1")));
+    for relation in ["P159", "P19", "P170"] {
+        fs::remove_file(workspace.path(&format!("data/train/{relation}.similar.train.json"))).unwrap();
+    }
+    let questions = workspace.read("data/test/P19.test.json");
+    let recipe = fs::read_to_string(repository("configs/entity-questions-specialized.toml")).unwrap();
+    let relations = recipe.lines().find(|line| line.starts_with("relation = [")).unwrap();
+    let relations: Vec<&str> = relations.split('"').skip(1).step_by(2).collect();
+    assert_eq!(relations.len(), 24);
+    for relation in relations {
+        workspace.write(&format!("data/test/{relation}.test.json"), &questions);
+        workspace.write(&format!("data/train/{relation}.train.json"), &questions);
+    }
     let own = ["start=tiny-bert", "scratch-epochs=1", "nq-train=nq-train.json", "paq=paq"];
-    fs::remove_file(workspace.path("data/train/P159.similar.train.json")).unwrap();
     let settings = [&SMALL[..], &own].concat();
-    let measured = carry_out(&workspace, "entity-questions-specialized", &settings, &["relation=P170"]);
-    assert_eq!(measured.len(), 10, "three systems of two sources; two of them have a macro average");
+    let one =
+        carry_out(&workspace, "entity-questions-specialized", &settings, &["relation=P170", "source=paq"]);
+    assert_eq!(one.len(), 1);
     // The passages' encoder is that of the first training.
     let work = "entity-questions-specialized.work";
-    let passages = |model: &str| workspace.read(&format!("{work}/{model}/ctx_encoder/model.safetensors"));
-    assert!(passages("dpr-nq-retrained") == passages("P170/dpr-nq"));
-    assert!(passages("dpr-nq-retrained") != passages("dpr-paq"));
+    let weights =
+        |model: &str, tower: &str| workspace.read(&format!("{work}/{model}/{tower}/model.safetensors"));
+    assert!(weights("dpr-paq", "ctx_encoder") == weights("P170/dpr-paq", "ctx_encoder"));
+    assert!(weights("dpr-paq", "question_encoder") != weights("P170/dpr-paq", "question_encoder"));
+    fs::remove_dir_all(workspace.path(work)).unwrap();
+    let all = carry_out(&workspace, "entity-questions-specialized", &settings, &["source=nq"]);
+    assert_eq!(all.len(), 3 * 25, "three systems on 24 relations, and their means");
 }
 
 #[test]

@@ -99,7 +99,11 @@ fn from_ids_secs(tower: &TextEncoder, texts: &[String]) -> Result<Option<f64>, E
 pub fn scratch_spec(encoder: &DualEncoder, passages: u64) -> StoreSpec {
     let tower = encoder.tower(Role::Passage);
     StoreSpec {
-        model: ModelInfo { name: String::new(), fingerprint: encoder.fingerprint().to_owned() },
+        model: ModelInfo {
+            name: String::new(),
+            fingerprint: encoder.fingerprint().to_owned(),
+            passage_encoder: encoder.passage_fingerprint().map(str::to_owned),
+        },
         encoding: Encoding {
             role: Role::Passage,
             prompt: tower.prompt().to_owned(),

@@ -49,10 +49,13 @@ pub struct LoadOptions {
 }
 
 /// A dual encoder: one tower for both roles, or one for each.
+#[derive(Clone)]
 pub struct DualEncoder {
     query: TextEncoder,
     passage: TextEncoder,
     fingerprint: String,
+    /// That of the passages' encoder alone, if the queries have another.
+    passage_fingerprint: Option<String>,
 }
 
 impl DualEncoder {
@@ -72,6 +75,7 @@ impl DualEncoder {
             }
             Ok::<_, EncoderError>(layout)
         };
+        let mut passage_tower = None;
         let (query, passage, layouts) =
             if let Some(folders) = towers(directory, options.query_model.as_deref()) {
                 // A separate query model is another model: the manifest says nothing about it.
@@ -79,7 +83,9 @@ impl DualEncoder {
                 let query = if own { Layout::read(&folders[0])? } else { read(&folders[0])? };
                 let layouts = [query, read(&folders[1])?];
                 let query = TextEncoder::load(&layouts[0], options, &mut fingerprint)?;
+                fingerprint.begin_part();
                 let passage = TextEncoder::load(&layouts[1], options, &mut fingerprint)?;
+                passage_tower = Some(fingerprint.end_part());
                 if query.dim() != passage.dim() {
                     return Err(EncoderError::Towers { query: query.dim(), passage: passage.dim() });
                 }
@@ -95,11 +101,18 @@ impl DualEncoder {
         let passage_prompt = prompt(&layouts[1], Role::Passage);
         fingerprint.value("query prompt", query_prompt.as_bytes());
         fingerprint.value("passage prompt", passage_prompt.as_bytes());
+        let passage_fingerprint = passage_tower.map(|tower| {
+            let mut fingerprint = Fingerprint::new();
+            fingerprint.value("passage encoder", tower.as_bytes());
+            fingerprint.value("passage prompt", passage_prompt.as_bytes());
+            fingerprint.finish()
+        });
         let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);
         Ok(Self {
             query: query.with_prompt(asked(query_prompt))?,
             passage: passage.with_prompt(asked(passage_prompt))?,
             fingerprint: fingerprint.finish(),
+            passage_fingerprint,
         })
     }
 
@@ -110,7 +123,7 @@ impl DualEncoder {
     pub fn with_prompt(&self, prompt: &str) -> Result<Self, EncoderError> {
         let tower = |tower: &TextEncoder| tower.with_prompt(prompt.to_owned());
         let (query, passage) = (tower(&self.query)?, tower(&self.passage)?);
-        Ok(Self { query, passage, fingerprint: self.fingerprint.clone() })
+        Ok(Self { query, passage, ..self.clone() })
     }
 
     /// The encoder of a role, which puts the role's prompt before every text.
@@ -154,6 +167,13 @@ impl DualEncoder {
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// Identifies the encoder of passages alone, with its prompt, if queries have another: models that share it
+    /// make the same vectors of passages. `None` for one encoder of both.
+    #[must_use]
+    pub fn passage_fingerprint(&self) -> Option<&str> {
+        self.passage_fingerprint.as_deref()
     }
 }
 

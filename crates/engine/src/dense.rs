@@ -98,12 +98,10 @@ impl Engine {
         let searcher = match queries.into() {
             QuerySource::Encoder { encoder, assume_model } => {
                 let check = |store: &Store| match store.check_model(encoder.info()) {
+                    Err(StoreError::UnknownModel { .. }) if assume_model => Ok(()),
                     // The same model with fewer dimensions has another fingerprint, too.
                     Err(StoreError::WrongModel { .. }) if store.dim() != encoder.dim() => {
                         Err(StoreError::OtherDim { stored: store.dim(), queries: encoder.dim() })
-                    }
-                    Err(StoreError::UnknownModel { .. } | StoreError::WrongModel { .. }) if assume_model => {
-                        Ok(())
                     }
                     checked => checked,
                 };

@@ -202,7 +202,11 @@ impl Engine {
             Some(query_model) => format!("{name} with {query_model} for queries"),
             None => name.to_owned(),
         };
-        let info = ModelInfo { name, fingerprint: model.fingerprint().to_owned() };
+        let info = ModelInfo {
+            name,
+            fingerprint: model.fingerprint().to_owned(),
+            passage_encoder: model.passage_fingerprint().map(str::to_owned),
+        };
         Ok(Encoder { model: Arc::new(model), dtype, compute, info, threads: self.threads.clone() })
     }
 

@@ -15,7 +15,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store");
     let spec = StoreSpec {
-        model: ModelInfo { name: "by hand".to_owned(), fingerprint: "by-hand".to_owned() },
+        model: ModelInfo {
+            name: "by hand".to_owned(),
+            fingerprint: "by-hand".to_owned(),
+            passage_encoder: None,
+        },
         encoding: Encoding::unknown(Role::Passage, false),
         dim: 4,
         dtype: DType::F32,

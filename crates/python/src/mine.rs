@@ -151,7 +151,7 @@ pub(crate) fn mine(
             qrels: &qrels,
             relevance_level,
             positives,
-            scored: is_scored.then(|| Scored { scores: &scores, rule }),
+            scored: is_scored.then_some(Scored { scores: &scores, rule }),
             selection: &selection,
             format,
             queries: &queries,

@@ -299,10 +299,8 @@ impl Explain for StoreError {
                 Setting::Pooling
             ),
             Self::WrongModel { stored, .. } => remedy!(
-                "search with `{}`, or encode the collection with the other model; if the two differ in the encoder \
-                 of queries alone, add `{}`",
-                Setting::Model.to(stored.name.clone()),
-                Setting::AssumeModel
+                "search with `{}`, or encode the collection with the other model",
+                Setting::Model.to(stored.name.clone())
             ),
             Self::UnknownModel { .. } => remedy!(
                 "if this model made the vectors, add `{}`, or import them again with `{}`; vectors of \

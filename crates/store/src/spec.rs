@@ -46,6 +46,9 @@ pub struct ModelInfo {
     /// A hash of everything that determines its output: weights, tokenizer, pooling, prompts; not the maximum
     /// length, which may differ between queries and passages.
     pub fingerprint: String,
+    /// The same of the encoder of passages alone, if queries have another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passage_encoder: Option<String>,
 }
 
 /// A value that nobody knows.
@@ -59,7 +62,8 @@ impl ModelInfo {
     /// model are not taken for vectors of the same model.
     #[must_use]
     pub fn unknown(vectors: &str) -> Self {
-        Self { name: UNKNOWN.to_owned(), fingerprint: format!("{UNKNOWN_MODEL}{vectors}") }
+        let fingerprint = format!("{UNKNOWN_MODEL}{vectors}");
+        Self { name: UNKNOWN.to_owned(), fingerprint, passage_encoder: None }
     }
 
     /// Whether the model is known.

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use toller_files::{Checksum, ChecksumHasher, OpenOptions, Verifier, VerifyProgress};
-use toller_ir::DocOrd;
+use toller_ir::{DocOrd, Role};
 
 use crate::codes::MappedCodes;
 use crate::manifest::Manifest;
 use crate::spec::Agreement;
 use crate::status::{check_agreement, read_manifests};
-use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, StorePart};
+use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, StorePart, StoreSpec};
 
 /// One or several stores, opened for reading as one sequence: the rows of the first, then those of the
 /// next. Rows are numbered from zero, as [`DocOrd`].
@@ -180,13 +180,19 @@ impl Store {
         }
     }
 
-    /// Checks that the vectors were made by `model`, by its fingerprint.
+    /// Checks that the vectors were made by `model`, by its fingerprint. Vectors of passages may also be those of
+    /// another model that has the same encoder of passages: its encoder of queries was trained alone.
     ///
     /// # Errors
     /// [`StoreError::WrongModel`] if they were not, [`StoreError::UnknownModel`] if the store does not know.
     pub fn check_model(&self, model: &ModelInfo) -> Result<(), StoreError> {
-        let stored = &self.manifest().spec.model;
-        if stored.fingerprint == model.fingerprint {
+        let StoreSpec { model: stored, encoding, .. } = &self.manifest().spec;
+        let shares_encoder = || {
+            encoding.role == Role::Passage
+                && stored.passage_encoder.is_some()
+                && stored.passage_encoder == model.passage_encoder
+        };
+        if stored.fingerprint == model.fingerprint || shares_encoder() {
             return Ok(());
         }
         if !stored.is_known() {

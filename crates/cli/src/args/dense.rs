@@ -39,8 +39,7 @@ pub struct DenseArgs {
     #[arg(long, requires = "dense")]
     any_role: bool,
 
-    /// Assume that --model made the vectors: of a store that was imported without a model, or one of another model
-    /// with the same encoder of passages (train dual --only query)
+    /// Assume that --model made the vectors of a store that was imported without a model
     #[arg(long, requires = "dense", conflicts_with = "query_vectors")]
     assume_model: bool,
 

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use proptest::prelude::*;
 use toller_ir::{DocOrd, Explain};
 use toller_store::{
-    DType, ModelInfo, OpenOptions, Store, StoreError, StoreSpec, StoreWriter, Vectors, VerifyProgress,
+    DType, ModelInfo, OpenOptions, Role, Store, StoreError, StoreSpec, StoreWriter, Vectors, VerifyProgress,
 };
 
 fn dtype() -> impl Strategy<Value = DType> {
@@ -131,14 +131,41 @@ fn a_store_knows_its_model() -> TestResult {
     store.check_model(&ModelInfo {
         name: "the same by another name".to_owned(),
         fingerprint: "f00d".to_owned(),
+        passage_encoder: None,
     })?;
-    let other = ModelInfo { name: "huge".to_owned(), fingerprint: "beef".to_owned() };
+    let other = ModelInfo { name: "huge".to_owned(), fingerprint: "beef".to_owned(), passage_encoder: None };
     let found = error(store.check_model(&other))?;
     assert_eq!(
         found.to_string(),
         "the store was encoded with another model: with tiny (fingerprint f00d), not with huge (fingerprint beef)"
     );
     assert!(found.remedy().is_some_and(|remedy| remedy.to_string().contains("model tiny")));
+    Ok(())
+}
+
+/// A question encoder that was trained alone searches the passages of the model before; queries' vectors are its own.
+#[test]
+fn models_that_share_the_encoder_of_passages_share_a_store() -> TestResult {
+    let model = |fingerprint: &str, passages: Option<&str>| ModelInfo {
+        name: fingerprint.to_owned(),
+        fingerprint: fingerprint.to_owned(),
+        passage_encoder: passages.map(str::to_owned),
+    };
+    for (role, stored, given, fits) in [
+        (Role::Passage, Some("p"), Some("p"), true),
+        (Role::Passage, Some("p"), Some("q"), false),
+        (Role::Passage, Some("p"), None, false),
+        (Role::Passage, None, None, false),
+        (Role::Query, Some("p"), Some("p"), false),
+    ] {
+        let directory = tempfile::tempdir()?;
+        let mut spec = spec(4);
+        (spec.model, spec.encoding.role) = (model("before", stored), role);
+        write(directory.path(), spec)?;
+        let store = open(directory.path())?;
+        store.check_model(&model("before", None))?;
+        assert_eq!(store.check_model(&model("after", given)).is_ok(), fits, "{role} {stored:?} {given:?}");
+    }
     Ok(())
 }
 

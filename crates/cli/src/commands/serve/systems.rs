@@ -49,8 +49,7 @@ pub(super) struct SystemArgs {
     #[arg(long)]
     no_verify: bool,
 
-    /// Assume that --model made the vectors: of a store that was imported without a model, or one of another model
-    /// with the same encoder of passages (train dual --only query)
+    /// Assume that --model made the vectors of a store that was imported without a model
     #[arg(long, requires = "dense")]
     assume_model: bool,
 
