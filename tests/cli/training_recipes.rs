@@ -271,6 +271,23 @@ fn entity_questions_over_fixed_passages() {
 }
 
 #[test]
+fn cmrc_2018_is_learned_from_another_set() {
+    let workspace = workspace(&[]);
+    let paragraph = |row: usize| {
+        let answer = json!([{"text": WORDS[row], "answer_start": 7}]);
+        let question =
+            json!({"id": format!("q{row}"), "question": format!("the {}", WORDS[row]), "answers": answer});
+        json!({"title": WORDS[row], "paragraphs": [{"context": passage(row), "qas": [question]}]})
+    };
+    let set = json!({"version": "1", "data": (0..WORDS.len()).map(paragraph).collect::<Vec<_>>()});
+    workspace.write("set.json", set.to_string());
+    let settings = ["train=set.json", "dev=set.json", "model=tiny-bert", "length=24", "batch-size=4"];
+    carry_out(&workspace, "cmrc2018-train", &settings, &[]);
+    let report: Value = serde_json::from_slice(&workspace.read("cmrc2018-train.work/measures.json")).unwrap();
+    assert_eq!(report["runs"].as_array().unwrap().len(), 2, "before and after");
+}
+
+#[test]
 fn mdpr_is_dpr_from_another_model() {
     let workspace = entity_questions();
     let settings =

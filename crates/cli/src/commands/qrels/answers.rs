@@ -14,6 +14,9 @@ use crate::ui::Ui;
 /// So DPR and EntityQuestions get positives and negatives for training, by `toller mine`. Questions are in their
 /// order, and the passages of a question in the order of their best ranks in any run.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "toller qrels answers [OPTIONS] --output <FILE> --queries <FILE>...\n           --corpus <FILE>... <RUN>..."
+)]
 pub struct AnswersArgs {
     /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
