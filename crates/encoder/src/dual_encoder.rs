@@ -169,8 +169,8 @@ impl DualEncoder {
         &self.fingerprint
     }
 
-    /// Identifies the encoder of passages alone, with its prompt, if queries have another: models that share it
-    /// make the same vectors of passages. `None` for one encoder of both.
+    /// Identifies the encoder of passages alone, with its prompt, if queries have another: models that share
+    /// it make the same vectors of passages. `None` for one encoder of both.
     #[must_use]
     pub fn passage_fingerprint(&self) -> Option<&str> {
         self.passage_fingerprint.as_deref()

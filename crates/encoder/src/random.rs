@@ -1,7 +1,7 @@
 //! Random values for what a model gets before it is trained.
 
-/// Random values with a mean of 0 and a variance of 1: the sum of twelve uniform numbers is nearly normal, and
-/// has the same bits on every machine.
+/// Random values with a mean of 0 and a variance of 1: the sum of twelve uniform numbers is nearly normal,
+/// and has the same bits on every machine.
 pub(crate) fn normal(seed: u64, count: usize) -> Vec<f32> {
     let mut state = seed;
     // Steele et al. 2014: SplitMix64.

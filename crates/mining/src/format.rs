@@ -26,7 +26,8 @@ named! {
         /// `query<TAB>title<TAB>text<TAB>title<TAB>text<TAB>0`: a positive, then a negative. One line per
         /// negative; the positives take turns.
         RocketQa = "rocketqa",
-        /// `query<TAB>title<TAB>text<TAB>label`, one line per positive, with the label 1, and negative, with 0.
+        /// `query<TAB>title<TAB>text<TAB>label`, one line per positive, with the label 1, and negative, with
+        /// 0.
         RocketQaCross = "rocketqa-cross",
     }
 }

@@ -49,8 +49,8 @@ pub enum Choice {
 }
 
 impl Selection {
-    /// The places of `count` documents in a query's `ranking`, counted from 0, best first. The ranking has ranks
-    /// and documents, of which those are taken that `may_be_taken`.
+    /// The places of `count` documents in a query's `ranking`, counted from 0, best first. The ranking has
+    /// ranks and documents, of which those are taken that `may_be_taken`.
     pub fn choose<'a>(
         &self,
         query_id: &str,

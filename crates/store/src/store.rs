@@ -180,8 +180,9 @@ impl Store {
         }
     }
 
-    /// Checks that the vectors were made by `model`, by its fingerprint. Vectors of passages may also be those of
-    /// another model that has the same encoder of passages: its encoder of queries was trained alone.
+    /// Checks that the vectors were made by `model`, by its fingerprint. Vectors of passages may also be
+    /// those of another model that has the same encoder of passages: its encoder of queries was trained
+    /// alone.
     ///
     /// # Errors
     /// [`StoreError::WrongModel`] if they were not, [`StoreError::UnknownModel`] if the store does not know.

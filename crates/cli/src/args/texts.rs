@@ -16,7 +16,7 @@ use crate::ui::Ui;
 /// Flags of the commands that show or write texts.
 #[derive(Debug, clap::Args)]
 pub struct TextsArgs {
-    /// Queries, for their texts
+    /// Queries, for their texts: a file, or a folder of files
     #[arg(long, value_name = "FILE")]
     pub queries: Option<InputPath>,
 
@@ -39,7 +39,9 @@ impl TextsArgs {
 
     /// Reads the queries; without a file there are none.
     pub fn read_queries(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let read = |path: &InputPath| self.queries_input.read(&[path.input()], skip_bad_lines, ui);
+        let read = |path: &InputPath| {
+            self.queries_input.read(&expand(std::slice::from_ref(path))?, skip_bad_lines, ui)
+        };
         self.queries.as_ref().map_or(Ok(Vec::new()), read)
     }
 

@@ -24,9 +24,9 @@ use crate::ui::Ui;
 /// Takes negatives for training from what was retrieved for judged queries.
 ///
 /// Queries without a relevant document are left out. Relevant documents are never used as negatives; with
-/// --corpus, neither are copies of their text. Of several runs, a document has its best rank. With --scores, a
-/// reranker decides which documents are sure enough. The same input and flags give the same file, whatever the
-/// order of the queries.
+/// --corpus, neither are copies of their text. Of several runs, a document has its best rank. With --scores,
+/// a reranker decides which documents are sure enough. The same input and flags give the same file, whatever
+/// the order of the queries.
 #[derive(Debug, clap::Args)]
 pub struct MineArgs {
     /// Runs to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
@@ -47,8 +47,8 @@ pub struct MineArgs {
     #[arg(long, value_name = "N", conflicts_with = "per_positive", value_parser = clap::value_parser!(u32).range(1..))]
     negatives: Option<u32>,
 
-    /// Negatives for each of a query's positives, at most, instead of --negatives. In pairs, the positives take
-    /// turns
+    /// Negatives for each of a query's positives, at most, instead of --negatives. In pairs, the positives
+    /// take turns
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_positive: Option<u32>,
 
@@ -114,8 +114,8 @@ struct ScoreArgs {
     #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = finite)]
     min_positive_score: Option<f64>,
 
-    /// Take documents with at least this score for positives, too, unless they are judged not relevant. Needs no
-    /// --qrels
+    /// Take documents with at least this score for positives, too, unless they are judged not relevant. Needs
+    /// no --qrels
     #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = finite)]
     new_positive_score: Option<f64>,
 }

@@ -37,8 +37,8 @@ pub struct CrossEncoderOptions {
     /// How the logits become a score. By default the logit for a model of one label, and the softmax's share
     /// of the label for a model of several.
     pub activation: Option<ScoreActivation>,
-    /// Give the model, if it has no classifier, a new one to train. Of sentence-transformers' layout, only the
-    /// transformer is taken then.
+    /// Give the model, if it has no classifier, a new one to train. Of sentence-transformers' layout, only
+    /// the transformer is taken then.
     pub new_head: Option<NewHead>,
     /// The tokens of a flat batch, at most; `None` for what the backend wants.
     pub batch_tokens: Option<usize>,
@@ -48,8 +48,8 @@ pub struct CrossEncoderOptions {
     pub compute: Compute,
 }
 
-/// A classifier that a model without one gets. Its weights are normal with a standard deviation of 0.02, as in
-/// transformers, and so is a pooler if the model has none.
+/// A classifier that a model without one gets. Its weights are normal with a standard deviation of 0.02, as
+/// in transformers, and so is a pooler if the model has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewHead {
     /// The number of its labels.
@@ -126,8 +126,8 @@ impl CrossEncoder {
     /// transformers.
     ///
     /// # Errors
-    /// When a file is missing or broken, the model has no classification head and is to have no new one, or it
-    /// has several labels and none is chosen.
+    /// When a file is missing or broken, the model has no classification head and is to have no new one, or
+    /// it has several labels and none is chosen.
     pub fn load(directory: &Path, options: &CrossEncoderOptions) -> Result<Self, EncoderError> {
         let mut layout = Layout::read(directory)?;
         let new_head = match options.new_head {
@@ -227,8 +227,8 @@ impl CrossEncoder {
         &self.plan.folder
     }
 
-    /// The class of transformers that a model with a new classifier has; `None` if the classifier is that of the
-    /// files.
+    /// The class of transformers that a model with a new classifier has; `None` if the classifier is that of
+    /// the files.
     #[must_use]
     pub fn new_class(&self) -> Option<&Class> {
         self.new_class.as_ref()

@@ -116,8 +116,8 @@ impl<'a> MineJob<'a> {
         }
     }
 
-    /// Chooses negatives for a query: nothing relevant, nothing that has the text of a relevant document, as far
-    /// as `texts` knows, and nothing with a score that the rule does not allow.
+    /// Chooses negatives for a query: nothing relevant, nothing that has the text of a relevant document, as
+    /// far as `texts` knows, and nothing with a score that the rule does not allow.
     fn choose_negatives(
         &self,
         query: &QueryHits,

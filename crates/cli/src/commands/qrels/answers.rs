@@ -11,8 +11,8 @@ use crate::ui::Ui;
 
 /// Judges what runs retrieved: a passage whose text contains an answer has the grade 1, any other 0.
 ///
-/// So DPR and EntityQuestions get positives and negatives for training, by `toller mine`. Questions are in their
-/// order, and the passages of a question in the order of their best ranks in any run.
+/// So DPR and EntityQuestions get positives and negatives for training, by `toller mine`. Questions are in
+/// their order, and the passages of a question in the order of their best ranks in any run.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "toller qrels answers [OPTIONS] --output <FILE> --queries <FILE>...\n           --corpus <FILE>... <RUN>..."
