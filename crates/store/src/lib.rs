@@ -13,7 +13,11 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("store");
 //! let spec = StoreSpec {
-//!     model: ModelInfo { name: "all-MiniLM-L6-v2".into(), fingerprint: "5f0e...".into(), passage_encoder: None },
+//!     model: ModelInfo {
+//!         name: "all-MiniLM-L6-v2".into(),
+//!         fingerprint: "5f0e...".into(),
+//!         passage_encoder: None,
+//!     },
 //!     encoding: Encoding {
 //!         role: Role::Passage,
 //!         prompt: String::new(),
