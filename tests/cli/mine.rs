@@ -162,6 +162,10 @@ fn a_rerankers_scores_decide_with() {
         two("d1 0.97, d6 0.99", "d2 0.95, d4 0.5")
     );
     run(&format!("{scored} --min-positive-score 0.96")).says(["left out 1 without a positive"]);
+    workspace.write("other.run", "q9 Q0 d1 1 1 c\n");
+    workspace
+        .toller("mine --run x.run --qrels qrels --scores other.run --output new")
+        .fails(1, &["other.run has a score of none of the documents"]);
     // What is written is what `kl` and `margin-mse` learn from.
     workspace.runs(&format!(
         "mine --run x.run {scored} --queries q.tsv --corpus corpus.jsonl --output teacher.jsonl --negatives 1"
@@ -176,6 +180,7 @@ fn a_rerankers_scores_decide_with() {
         (&*format!("{scored} --max-score NaN"), "a number"),
         (&*format!("{scored} --negatives 3 --per-positive 3"), "--per-positive"),
         ("--scores ce.run --max-score 1", "nothing says which documents are relevant"),
+        (&*format!("{scored} --min-score 2 --max-score 1"), "no score is from 2 (--min-score) to 1"),
     ] {
         workspace.toller(&format!("mine --run x.run --output new {flags}")).fails(2, &[says]);
     }

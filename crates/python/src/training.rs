@@ -182,6 +182,9 @@ pub(crate) fn train_cross(
     let loss = parse::<CrossLoss>(options.loss.as_deref())?;
     let truncation = parse(options.truncation.as_deref())?.unwrap_or_default();
     let new_labels = at_least_one("labels", options.labels)?;
+    if new_labels.is_some_and(|labels| labels > 2) {
+        return Err(Failed::invalid("a classifier has 1 or 2 labels").hint("give labels=1 or 2").into());
+    }
     let max_length = at_least_one("max_length", options.max_length)?;
     let job = Job::new(options, output)?;
     work::run(py, progress, move |session| {

@@ -164,6 +164,7 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     check_judged(args, &qrels, &hits)?;
     let scores = args.scores.scores.iter().map(|run| args.input.read(run, ui));
     let scores = RerankScores::of_runs(scores.collect::<crate::Result<Vec<_>>>()?);
+    check_scored(args, &scores, &hits)?;
     let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
     let choice = match args.choose {
         Choose::Top => Choice::Top,
@@ -209,6 +210,12 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
     }
     if args.sparse.sparse.is_some() && args.texts.queries.is_none() {
         return Err(UsageError::new("searching an index needs --queries", "give --queries"));
+    }
+    if let (Some(least), Some(most)) = (args.scores.min_score, args.scores.max_score)
+        && least > most
+    {
+        let message = format!("no score is from {least} (--min-score) to {most} (--max-score)");
+        return Err(UsageError::new(message, "give --max-score a number of at least --min-score"));
     }
     args.sparse.check()?;
     if args.format.needs_texts() && (args.texts.queries.is_none() || args.texts.corpus.is_empty()) {
@@ -281,6 +288,20 @@ fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<()
             judged.display()
         ),
         "give the judgments of the same queries; --relevance-level sets the lowest relevant grade",
+    ))
+}
+
+/// Refuses a reranker's runs of other queries or documents, by which nothing would be a negative.
+fn check_scored(args: &MineArgs, scores: &RerankScores, hits: &[QueryHits]) -> Result<(), Remedied> {
+    let Some(run) = args.scores.scores.first() else { return Ok(()) };
+    let is_scored =
+        |query: &QueryHits| query.hits.iter().any(|hit| scores.get(&query.query_id, &hit.id).is_some());
+    if hits.is_empty() || hits.iter().any(is_scored) {
+        return Ok(());
+    }
+    Err(Remedied::new(
+        format!("{} has a score of none of the documents that negatives are taken from", run.display()),
+        "give --scores what `toller rerank` made of the same run",
     ))
 }
 

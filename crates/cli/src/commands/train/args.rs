@@ -257,7 +257,7 @@ pub struct CrossArgs {
     pub truncation: Option<PairTruncation>,
 
     /// Labels of a new classifier, for a model that has none [default: 2 for two-labels, else 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2))]
     pub labels: Option<u32>,
 }
 
