@@ -98,7 +98,7 @@ fn runs_are_pooled_by_best_rank() {
     );
     assert_eq!(mine("y.run x.run", "--depth 1:1"), ["q1\td6\t1\t9.0", "q1\td1\t1\t5.0"]);
     assert_eq!(mine("x.run --run y.run", "--depth 3:3"), ["q1\td3\t3\t3.5"], "the best rank counts");
-    // For each positive so many: q1 has one, q2 two and no other hit.
+    // Two for each positive: q1 has one positive; q2 has two, and no other hit.
     let done = workspace.runs("mine --run x.run --qrels qrels --per-positive 2 --choose top --output m");
     done.says(["1 of 2 queries have fewer than 2 negatives a positive in these ranks"]);
     let one = workspace.runs("mine --run x.run --qrels qrels --positives 1 --output m --json").json();
@@ -127,7 +127,7 @@ fn each_positive_has_its_own_negatives() {
 
 /// RocketQA's thresholds and TopK-PercPos, by the scores that a reranker would write.
 #[test]
-fn a_rerankers_scores_decide_with() {
+fn a_rerankers_scores_decide_what_is_sure_enough() {
     let workspace = workspace();
     workspace
         .write("x.run", "q1 Q0 d1 1 9 x\nq1 Q0 d2 2 8 x\nq1 Q0 d4 3 7 x\nq1 Q0 d5 4 6 x\nq1 Q0 d6 5 5 x\n");

@@ -18,14 +18,14 @@ pub struct Selection {
 /// How many documents are taken for a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// So many.
+    /// This number.
     PerQuery(usize),
-    /// So many for each of its positives.
+    /// This number for each of its positives.
     PerPositive(usize),
 }
 
 impl Count {
-    /// How many for a query with so many positives.
+    /// The number for a query with this number of positives.
     #[must_use]
     pub fn with_positives(self, positives: usize) -> usize {
         match self {

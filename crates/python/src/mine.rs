@@ -63,6 +63,17 @@ impl MineOptions<'_> {
             let failed = Failed::invalid("a threshold of scores needs scores");
             return Err(failed.hint("give scores, the run of a reranker"));
         }
+        let bounds = [self.max_score, self.min_score, self.min_positive_score, self.new_positive_score];
+        if let Some(bound) = bounds.into_iter().flatten().find(|bound| !bound.is_finite()) {
+            return Err(Failed::invalid(format!("a score of {bound}")).hint("give a finite number"));
+        }
+        if let (Some(least), Some(most)) = (self.min_score, self.max_score)
+            && least > most
+        {
+            let failed =
+                Failed::invalid(format!("no score is from {least} (min_score) to {most} (max_score)"));
+            return Err(failed.hint("give a max_score of at least min_score"));
+        }
         let margins = [self.absolute_margin, self.relative_margin];
         if let Some(margin) =
             margins.into_iter().flatten().find(|margin| !margin.is_finite() || *margin < 0.0)

@@ -59,7 +59,13 @@ def test_several_runs_and_scores_decide_as_on_the_command_line(cli: Cli, tmp_pat
     cli("mine", *words, "--new-positive-score", 0.8)
     toller.mine(runs, None, tmp_path / "own", choose="top", scores=[scores], new_positive_score=0.8)
     assert (tmp_path / "own").read_bytes() == (tmp_path / "cli").read_bytes()
-    for bad in ({"max_score": 0.5}, {"scores": scores, "relative_margin": -1.0}, {"positives": 0}):
+    for bad in (
+        {"max_score": 0.5},
+        {"scores": scores, "relative_margin": -1.0},
+        {"scores": scores, "max_score": float("nan")},
+        {"scores": scores, "min_score": 2.0, "max_score": 1.0},
+        {"positives": 0},
+    ):
         with pytest.raises(toller.InvalidArgument):
             toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", **bad)  # type: ignore[arg-type]
     with pytest.raises(toller.InvalidArgument, match="nothing says which documents are relevant"):

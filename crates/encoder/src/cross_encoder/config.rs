@@ -79,7 +79,7 @@ impl ClassifierConfig {
 }
 
 impl ClassifierConfig {
-    /// The same for a new classifier with so many labels, named as transformers name them.
+    /// The same for a new classifier with `count` labels, which have the names of transformers.
     pub(super) fn with_new_labels(self, count: usize) -> Self {
         let labels = (0..count).map(|label| format!("LABEL_{label}")).collect();
         Self { labels, activation_class: None, ..self }

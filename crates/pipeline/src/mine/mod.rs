@@ -45,7 +45,7 @@ pub struct MineJob<'a> {
     pub relevance_level: i32,
     /// The most positives of a query, the best by rank; `None` for all.
     pub positives: Option<usize>,
-    /// A reranker's scores, which decide with.
+    /// A reranker's scores, and what they must be; `None` if scores do not matter.
     pub scored: Option<Scored<'a>>,
     /// Which of the other documents are taken.
     pub selection: &'a Selection,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_decide_with() {
+    fn scores_decide_what_is_sure_enough() {
         let qrels = qrels(&[("sure", 1), ("doubtful", 1), ("judged", 0)]);
         let hits = [hits(&["sure", "found", "near", "far", "judged", "unscored"])];
         let scores = [("sure", 0.95), ("doubtful", 0.3), ("found", 0.92), ("near", 0.5), ("far", 0.05)];

@@ -192,7 +192,7 @@ def train_dual(
 
     What Ctrl-C interrupts goes on by the same call, with the bits of a run that was not interrupted. The options of
     every run are those of `TrainOptions`; docs/training.md explains all of them. With `no_duplicates`, no query and no
-    passage occurs twice in a batch, where it would be its own negative. With `prefix_tokens`, a prefix of so many
+    passage occurs twice in a batch, where it would be its own negative. With `prefix_tokens`, a prefix of that many
     tokens is trained (P-tuning v2), and the model stays as it is.
     """
     own = {
@@ -224,7 +224,7 @@ def train_cross(
 ) -> Trained:
     """Trains a cross-encoder from `model`, and saves it in the directory `output` with its log and checkpoints.
 
-    A model without a classifier gets a new one with so many `labels`, by default 2 for the loss two-labels and else 1.
+    A model without a classifier gets a new one, with `labels` of 1 or 2: by default 2 for the loss two-labels, else 1.
     The loss is by default that of the model's labels. `truncation` says which text of a pair is cut. Interruptions and
     options are as for `train_dual`.
     """
