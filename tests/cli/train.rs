@@ -60,6 +60,52 @@ fn a_trained_model_encodes_and_scores() {
 }
 
 #[test]
+fn what_nothing_can_train_on_is_refused() {
+    let Some(workspace) = workspace("bert-mean") else { return };
+    let train = "train dual --model model --data data.jsonl --batch-size 4 --steps 2 --output out";
+    let refused = |flags: &str, message: &str, hint: &str| {
+        workspace.toller(&format!("{train} {flags}")).fails(2, &[message, hint]);
+        assert!(!workspace.path("out").exists(), "{flags}");
+    };
+    refused(
+        "--device cuda --backend native",
+        "--device cuda:0 --backend native: Toller's own kernels do not train models on GPUs",
+        "hint: use --backend candle, or --device cpu",
+    );
+    refused("--dtype bf16", "--dtype bf16: Toller's own kernels train in f32", "--backend candle");
+    #[cfg(not(feature = "candle"))]
+    refused("--backend candle", "--backend candle: this toller was built without candle", "hint: use");
+    #[cfg(not(feature = "candle-cuda"))]
+    refused("--device cuda:all", "without candle's CUDA", "build with the feature `candle-cuda`");
+}
+
+/// The same batches, dropout and dev set through candle: another implementation, whose last bits differ.
+#[cfg(feature = "candle")]
+#[test]
+fn candle_trains_as_the_cpu_does() {
+    let Some(workspace) = workspace("bert-mean") else { return };
+    workspace.write("q.tsv", "1\twhere is rain from\n");
+    workspace.write("qrels", "1 0 rain 1\n");
+    workspace.write("c.tsv", "rain\train is from the south\nsnow\tsnow is from the south\n");
+    let train = "train dual --model model --data data.jsonl --batch-size 4 --lr 1e-3 --steps 4 --dropout 0.1 \
+                 --dev-queries q.tsv --dev-qrels qrels --dev-corpus c.tsv --eval-every 2";
+    workspace.runs(&format!("{train} --output native"));
+    workspace.runs(&format!("{train} --backend candle --chunk-size 3 --output candle"));
+    let losses = |output: &str| -> Vec<f64> {
+        let lines = workspace.lines(&format!("{output}/log.jsonl"));
+        let loss = |line: &String| serde_json::from_str::<serde_json::Value>(line).unwrap()["loss"].as_f64();
+        lines.iter().map(|line| loss(line).unwrap()).collect()
+    };
+    let (native, candle) = (losses("native"), losses("candle"));
+    assert_eq!((native.len(), candle.len()), (4, 4));
+    let differences = native.iter().zip(&candle).map(|(a, b)| (a - b).abs());
+    assert!(differences.fold(0.0, f64::max) < 1e-3, "{native:?} {candle:?}");
+    assert_eq!(workspace.lines("candle/evaluations.jsonl").len(), 3);
+    workspace.toller(&format!("{train} --output candle")).fails(1, &["devices"]);
+    workspace.runs("encode --model candle --corpus c.tsv --output store");
+}
+
+#[test]
 fn the_best_model_on_a_dev_set_is_saved() {
     let Some(workspace) = workspace("bert-mean") else { return };
     let lines = |line: fn(&&str) -> String| TOPICS.iter().map(line).collect::<String>();

@@ -11,8 +11,8 @@ use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions
 use toller_engine::{Engine, Role};
 use toller_hub::Origin;
 use toller_train::{
-    Chunks, CrossLoss, Dev, DualObjective, ExampleFile, Judged, Length, Model, Optimizer, Rates, Report,
-    Settings, Source, Task, Titles, Trainer, Warmup, card, read_negatives,
+    Chunks, Compute, CrossLoss, Dev, DualObjective, ExampleFile, Judged, Length, Model, Optimizer, Rates,
+    Report, Settings, Source, Task, Titles, Trainer, Warmup, card, read_negatives,
 };
 
 use crate::error::Failed;
@@ -161,7 +161,7 @@ pub(crate) fn train_dual(
             DualEncoder::load(&found.directory, &options)
         };
         let [queries, passages] = [load(lengths[0])?, load(lengths[1])?];
-        let model = Model::dual(&queries, untie, only)?;
+        let model = Model::dual(&queries, untie, only, &Compute::Cpu)?;
         let tower = queries.tower(Role::Query);
         let (similarity, loss) = objective.complete(tower.normalizes())?;
         let dropout = Rates::of_model(tower.folder())?;
@@ -207,7 +207,7 @@ pub(crate) fn train_cross(
         }
         let loss = loss.unwrap_or_else(|| CrossLoss::for_labels(labels));
         loss.check(labels)?;
-        let (model, dropout) = (Model::cross(&encoder)?, Rates::of_model(encoder.folder())?);
+        let (model, dropout) = (Model::cross(&encoder, &Compute::Cpu)?, Rates::of_model(encoder.folder())?);
         job.run(
             &engine,
             Task::Cross { encoder, loss, separator: job.separator.clone() },

@@ -59,6 +59,8 @@ pub(crate) fn describe(
         ("perturbation", format!("{perturbation:?}")),
         ("seed", seed.to_string()),
         ("dev set", dev.unwrap_or_default()),
+        // On the CPU, nothing about the machine decides the bits.
+        ("devices", model.devices().unwrap_or_default().to_owned()),
     ])
 }
 
@@ -84,12 +86,13 @@ pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, T
         || TrainError::Damaged { path: path.clone(), problem: "its checksum does not fit".to_owned() };
     let there: BTreeMap<String, String> =
         is_sealed(&text).then(|| serde_json::from_slice(&text).ok()).flatten().ok_or_else(damaged)?;
-    match run.iter().find(|(name, value)| there.get(**name) != Some(*value)) {
+    let before = |name: &str| there.get(name).cloned().unwrap_or_default();
+    match run.iter().find(|(name, value)| before(name) != **value) {
         None => Ok(lock),
         Some((what, now)) => {
-            let before = there.get(*what).cloned().unwrap_or_default();
+            let before = before(what);
             // A checksum says nothing.
-            let is_readable = !OPAQUE.contains(what) && !before.is_empty();
+            let is_readable = !OPAQUE.contains(what) && !before.is_empty() && !now.is_empty();
             let what = if is_readable { format!("{what}: {before}, not {now}") } else { (*what).to_owned() };
             Err(TrainError::OtherRun { path, what })
         }

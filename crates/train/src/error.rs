@@ -8,7 +8,7 @@ use toller_encoder::EncoderError;
 use toller_eval::EvalError;
 use toller_files::FileError;
 use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, remedy};
-use toller_nn::NnError;
+use toller_nn::{NnError, Precision};
 use toller_plot::PlotError;
 use toller_texts::TextsError;
 use toller_topk::IpTopkError;
@@ -40,6 +40,12 @@ pub enum TrainError {
     /// A model with a part that has no backward pass.
     #[error("{0}")]
     Untrainable(String),
+    /// A number format in which gradients would not survive.
+    #[error("models are not trained in {0}")]
+    Dtype(Precision),
+    /// A parameter that should be trained and has no gradient: a defect.
+    #[error("there is no gradient of {0}")]
+    NoGradient(String),
     /// A setting that others leave without effect.
     #[error("{setting} has no effect: {reason}")]
     NoEffect {
@@ -204,6 +210,9 @@ impl From<FileError> for TrainError {
 impl Explain for TrainError {
     fn remedy(&self) -> Option<Remedy> {
         Some(match self {
+            Self::Encoder(EncoderError::Compute(NnError::CandleMemory(_))) => {
+                "compute fewer sequences at a time, or free memory that other programs hold on the device".into()
+            }
             Self::Encoder(error) => return error.remedy(),
             Self::Texts(error) => return error.remedy(),
             Self::Search(error) => return error.remedy(),
@@ -235,6 +244,8 @@ impl Explain for TrainError {
             Self::Untrainable(_) => {
                 "choose a model that can be trained: BERT, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT or DPR".into()
             }
+            Self::Dtype(_) => remedy!("use {} f32 or bf16", Setting::Dtype),
+            Self::NoGradient(_) => "report this, with the model".into(),
             Self::NoEffect { setting, .. } => format!("leave {setting} out").into(),
             Self::Pooling(_) => "choose another pooling, or the model's own".into(),
             Self::Labels(_) => {

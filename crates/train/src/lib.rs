@@ -37,7 +37,7 @@ pub use dropout::{Dropout, Rates};
 pub use error::TrainError;
 pub use inspect::Inspected;
 pub use loss::{CrossLoss, DualLoss, DualObjective, Groups, LossOfVectors, Similarity};
-pub use model::{Chunks, Graded, Inputs, Model};
+pub use model::{Chunks, Compute, Graded, Inputs, Model};
 pub use network::{Gradients, Parameter, Recorder, TensorName, Tower, Weights};
 pub use optimizer::{Moments, Optimizer, Rule, Schedule, Warmup, global_norm};
 pub use settings::{Length, Settings};

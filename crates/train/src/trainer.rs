@@ -163,6 +163,9 @@ impl Trainer {
         let checkpoints = Checkpoints::new(output.join(CHECKPOINTS))?;
         let mut damaged = Vec::new();
         let saved = checkpoints.read_last(&mut model, &mut moments, |error| damaged.push(error))?;
+        if saved.is_some() {
+            model.follow()?;
+        }
         let log = Log::open(output.join(LOG), saved)?;
         let dev = dev.map(|dev| {
             let log = Log::open(output.join(EVALUATIONS), saved)?;
@@ -357,6 +360,7 @@ impl Trainer {
         let (mut loss, tokens) = self.gradient()?;
         if let Some(epsilon) = perturbation {
             let perturbed = Perturbed::new(&mut self.model, &self.gradients, epsilon)?;
+            self.model.follow()?;
             (loss, _) = self.gradient()?;
             perturbed.undo(&mut self.model);
         }
@@ -377,6 +381,7 @@ impl Trainer {
                 optimizer.apply(weights, gradients, moments, (self.step, rate, norm));
             }
         }
+        self.model.follow()?;
         let epoch = (self.step * accumulate.max(1) as u64) as f64 / self.batches() as f64;
         let seconds = started.elapsed().as_secs_f64();
         Ok(StepReport { step: self.step, total: self.total, epoch, loss, rate, norm, tokens, seconds })

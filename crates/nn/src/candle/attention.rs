@@ -48,17 +48,34 @@ impl CandleAttention {
         Ok(Tensor::cat(&[&qkv.narrow(1, 0, of_states.start)?, &sum], 1)?)
     }
 
-    /// The contexts `[tokens, heads * head size]`.
-    pub(super) fn forward(&self, qkv: &Tensor, batch: &CandleBatch) -> Result<Tensor, NnError> {
+    /// The contexts `[tokens, heads * head size]`. `change` is given weights `[sequences, heads, length,
+    /// length]` with the numbers of their sequences in the batch, for dropout.
+    ///
+    /// # Errors
+    /// When the shapes do not agree, or the device fails.
+    pub fn forward(
+        &self,
+        qkv: &Tensor,
+        batch: &CandleBatch,
+        change: impl Fn(Tensor, &[usize]) -> Result<Tensor, NnError>,
+    ) -> Result<Tensor, NnError> {
         check_width("attention", qkv.dim(1)?, self.attention.input_width())?;
-        let groups = batch.groups.iter().map(|group| self.attend(&batch.gather(qkv, group)?, group));
+        let groups = batch.groups.iter().map(|group| {
+            let change = |weights| change(weights, &group.sequences);
+            self.attend(&batch.gather(qkv, group)?, group, change)
+        });
         Ok(batch.tokens_in_order(&groups.collect::<Result<Vec<_>, _>>()?)?)
     }
 
     /// The contexts of `qkv` `[sequences, length, (heads + 2 * key heads) * head size]`.
-    fn attend(&self, qkv: &Tensor, group: &Group) -> Result<Tensor, NnError> {
+    fn attend(
+        &self,
+        qkv: &Tensor,
+        group: &Group,
+        change: impl Fn(Tensor) -> Result<Tensor, NnError>,
+    ) -> Result<Tensor, NnError> {
         let Attention { heads, key_heads, head_size, .. } = self.attention;
-        let (count, n) = (group.count, group.length);
+        let (count, n) = (group.sequences.len(), group.length);
         if n == 0 {
             return Ok(qkv.zeros_like()?.reshape((0, heads * head_size))?);
         }
@@ -89,7 +106,7 @@ impl CandleAttention {
         if let Some(mask) = self.mask(n, qkv)? {
             scores = scores.broadcast_add(&mask)?;
         }
-        let contexts = self.products.multiply(&softmax(&scores)?, &values)?;
+        let contexts = self.products.multiply(&change(softmax(&scores)?)?, &values)?;
         Ok(contexts.transpose(1, 2)?.reshape((count * n, heads * head_size))?)
     }
 

@@ -24,7 +24,8 @@ pub struct CandleBatch {
 /// Sequences of one length.
 pub(super) struct Group {
     pub(super) length: usize,
-    pub(super) count: usize,
+    /// Their numbers in the batch.
+    pub(super) sequences: Vec<usize>,
     /// The tokens of each sequence.
     tokens: Tensor,
 }
@@ -63,7 +64,8 @@ impl CandleBatch {
                     tokens.push(token);
                 }
             }
-            groups.push(Group { length, count: of_length.len(), tokens: upload(tokens)? });
+            let sequences = of_length.into_iter().map(|(index, _)| index).collect();
+            groups.push(Group { length, sequences, tokens: upload(tokens)? });
         }
         Ok(Self {
             rows,
@@ -98,7 +100,7 @@ impl CandleBatch {
     pub(super) fn gather(&self, x: &Tensor, group: &Group) -> candle_core::Result<Tensor> {
         // Sequences of one length are together already.
         let states = if self.groups.len() == 1 { x.clone() } else { x.index_select(&group.tokens, 0)? };
-        states.reshape((group.count, group.length, x.dim(1)?))
+        states.reshape((group.sequences.len(), group.length, x.dim(1)?))
     }
 
     /// The states `[tokens, width]` of all groups, in the order of the batch.

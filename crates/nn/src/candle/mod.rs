@@ -275,7 +275,7 @@ impl Backend for Candle {
         batch: &CandleBatch,
         attention: &CandleAttention,
     ) -> Result<Tensor, NnError> {
-        attention.forward(&qkv, batch)
+        attention.forward(&qkv, batch, |weights, _| Ok(weights))
     }
 
     fn close(

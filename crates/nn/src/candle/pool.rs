@@ -12,7 +12,7 @@ pub(super) fn pool(x: &Tensor, batch: &CandleBatch, poolings: &[Pooling], skippe
         let states = batch.gather(x, group)?;
         let left = group.length.saturating_sub(skipped);
         if left == 0 {
-            let shape = (group.count, poolings.len() * x.dim(1)?);
+            let shape = (group.sequences.len(), poolings.len() * x.dim(1)?);
             return Tensor::zeros(shape, x.dtype(), x.device());
         }
         let states = states.narrow(1, skipped, left)?;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use toller_nn::Activation;
 use toller_simd as simd;
 
-use super::tape::{Kind, Norm, Normed, PrefixPlace, Rate, States, Tape, prefix_rows};
+use super::masks::Rate;
+use super::tape::{Kind, Norm, Normed, PrefixPlace, States, Tape, prefix_rows};
 use crate::kernels::activation::Derive;
 use crate::kernels::attention::{AttendBack, Sequence};
 use crate::kernels::linear::Multiply;

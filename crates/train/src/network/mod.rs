@@ -2,8 +2,11 @@
 
 mod backward;
 mod gradients;
+mod masks;
 mod pool;
 mod recorder;
+#[cfg(feature = "candle")]
+mod replica;
 mod tape;
 mod weights;
 
@@ -11,12 +14,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use toller_encoder::{EncoderError, Network};
-use toller_nn::Sequences;
+use toller_nn::{NnError, Sequences};
 use toller_tokenizer::Tokens;
 
 use self::backward::{Reverse, Terms};
 pub use self::gradients::Gradients;
 pub use self::recorder::Recorder;
+#[cfg(feature = "candle")]
+pub(crate) use self::replica::{OnDevice, Replica, Sums};
 use self::tape::{States, Tape};
 pub(crate) use self::weights::PREFIX;
 pub use self::weights::{Parameter, TensorName, Weights};
@@ -47,19 +52,12 @@ pub(crate) struct Texts<'a> {
 }
 
 impl Tower {
-    /// Takes the parameters of a network that was loaded on a recorder.
-    #[must_use]
-    pub fn new(network: Network<Recorder>) -> Self {
-        let weights = Arc::new(network.backend().take_weights());
-        Self { network, weights }
-    }
-
-    /// As [`Self::new`], for a classifier: features are dropped before its last layer.
-    #[must_use]
-    pub fn classifier(network: Network<Recorder>) -> Self {
+    /// Takes the parameters of a network that was loaded on a recorder. Features are dropped before the last
+    /// layer of one that `classifies`.
+    pub(crate) fn new(network: Network<Recorder>, classifies: bool) -> Self {
         let mut weights = network.backend().take_weights();
         if let Some(last) = weights.linears.last_mut() {
-            last.drops_input = true;
+            last.drops_input = classifies;
         }
         Self { network, weights: Arc::new(weights) }
     }
@@ -68,6 +66,14 @@ impl Tower {
     #[must_use]
     pub fn weights(&self) -> &Weights {
         &self.weights
+    }
+
+    /// Keeps no layouts for products: passes over the network are made elsewhere.
+    pub(crate) fn without_passes(mut self) -> Self {
+        if let Some(weights) = self.weights_mut() {
+            weights.unpack();
+        }
+        self
     }
 
     /// The parameters, to change them; `None` while a pass over them is on its way.
@@ -116,6 +122,10 @@ impl Tower {
             gradients.add(&self.weights, &terms, &sequences);
         }
     }
+}
+
+fn unsupported(what: &str) -> NnError {
+    NnError::Unsupported(format!("{what} cannot be trained yet"))
 }
 
 /// Consecutive texts of at most [`SPAN`] tokens together; a longer text is alone.

@@ -11,7 +11,9 @@ use toller_nn::{
 };
 use toller_simd as simd;
 
-use super::tape::{Kind, Norm, Normed, PrefixPlace, Rate, States, Tape, prefix_rows};
+use super::masks::Rate;
+use super::tape::{Kind, Norm, Normed, PrefixPlace, States, Tape, prefix_rows};
+use super::unsupported;
 use super::weights::{Linear, Parameter, TensorName, Weights};
 use crate::kernels::activation::Activate;
 use crate::kernels::attention::{Attend, Sequence, Shape};
@@ -74,10 +76,6 @@ impl Loading {
         self.weights.parameters.push(Parameter { tensors, values: values.to_vec(), decays, frozen: false });
         Ok(self.weights.parameters.len() - 1)
     }
-}
-
-fn unsupported(what: &str) -> NnError {
-    NnError::Unsupported(format!("{what} cannot be trained yet"))
 }
 
 /// Normalises rows in place, and returns what the backward pass needs.

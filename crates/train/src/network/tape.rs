@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use toller_nn::{Activation, Pooling, Sequences};
 
+use super::masks::{Masks, Rate};
 use super::weights::Weights;
 use crate::dropout::{Apply, Dropout, Mask};
 use crate::kernels::attention::{Buffers, Shape};
@@ -68,15 +69,12 @@ pub(crate) enum Kind {
 /// The record of one batch of sequences.
 pub struct Tape {
     pub(crate) weights: Arc<Weights>,
-    dropout: Option<Dropout>,
-    /// The number of the first sequence in the training batch.
-    first: u64,
+    masks: Masks,
     /// Whether operations are recorded.
     records: bool,
     pub(crate) sequences: Sequences,
     pub(crate) operations: Vec<Operation>,
     nodes: usize,
-    steps: usize,
     pub(crate) buffers: Buffers,
 }
 
@@ -87,32 +85,23 @@ impl Tape {
     pub fn new(weights: Arc<Weights>, dropout: Option<Dropout>, first: u64, records: bool) -> Self {
         Self {
             weights,
-            dropout,
-            first,
+            masks: Masks::new(dropout, first),
             records,
             sequences: Sequences::from_lengths([]),
             operations: Vec::new(),
             nodes: 0,
-            steps: 0,
             buffers: Buffers::default(),
         }
     }
 
     /// Begins a step and numbers it.
     pub(crate) fn begin(&mut self) -> usize {
-        self.steps += 1;
-        self.steps
+        self.masks.begin()
     }
 
     /// The mask of a step's elements for a sequence of this batch.
     pub(crate) fn mask(&self, kind: Rate, sequence: usize, step: usize) -> Option<Mask> {
-        let dropout = self.dropout.as_ref()?;
-        let rate = match kind {
-            Rate::Hidden => dropout.rates.hidden,
-            Rate::Attention => dropout.rates.attention,
-            Rate::Classifier => dropout.rates.classifier,
-        };
-        dropout.mask(rate, self.first + sequence as u64, step)
+        self.masks.mask(kind, sequence, step)
     }
 
     /// Applies dropout to rows of `width` values that belong to sequences: to tokens, or to one row a
@@ -145,14 +134,6 @@ impl Tape {
     pub(crate) fn nodes(&self) -> usize {
         self.nodes
     }
-}
-
-/// Which rate of dropout applies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Rate {
-    Hidden,
-    Attention,
-    Classifier,
 }
 
 /// The tokens that get rows of a prefix, and the rows.

@@ -89,6 +89,8 @@ pub(crate) struct Linear {
 pub struct Weights {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) linears: Vec<Linear>,
+    /// Whether layouts for products do not follow the parameters.
+    pub(crate) is_unpacked: bool,
 }
 
 impl Weights {
@@ -104,8 +106,19 @@ impl Weights {
         self.pack();
     }
 
+    /// Drops the layouts for products, for good.
+    pub(crate) fn unpack(&mut self) {
+        self.is_unpacked = true;
+        for layer in &mut self.linears {
+            (layer.forward, layer.backward) = (Panels::default(), Panels::default());
+        }
+    }
+
     /// Lays out all weights again, after a change.
     pub(crate) fn pack(&mut self) {
+        if self.is_unpacked {
+            return;
+        }
         let parameters = &self.parameters;
         self.linears.par_iter_mut().for_each(|layer| {
             let weight = &parameters[layer.weight].values;

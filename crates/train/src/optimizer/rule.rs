@@ -193,7 +193,7 @@ mod tests {
         };
         let tensors = vec![tensor("c", &[3])];
         let bias = Parameter { tensors, values: values(3), decays: false, frozen: false };
-        Weights { parameters: vec![matrix, bias], linears: Vec::new() }
+        Weights { parameters: vec![matrix, bias], ..Weights::default() }
     }
 
     /// The gradient of a step.

@@ -8,7 +8,7 @@ use toller_nn::candle_core::{Device, Tensor};
 use toller_nn::{Candle, Precision};
 use toller_tokenizer::Tokens;
 
-use crate::model::Model;
+use crate::model::{Compute, Model};
 use crate::network::{Gradients, Texts, Tower};
 
 const TEXTS: [&str; 4] = [
@@ -61,7 +61,7 @@ fn gradients_are_those_of_candle() {
     for name in ["bert-mean", "ernie-cls", "mbert-dpr", "xlmr-mean"] {
         let Some(folder) = toller_testing::shared(&format!("golden/{name}")) else { continue };
         let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
-        let model = Model::dual(&encoder, false, None).unwrap();
+        let model = Model::dual(&encoder, false, None, &Compute::Cpu).unwrap();
         for (tower, role) in model.towers().iter().zip([Role::Query, Role::Passage]) {
             let of_role = encoder.tower(role);
             let texts: Vec<Tokens> = TEXTS.iter().map(|text| of_role.tokenize(text).unwrap()).collect();
@@ -73,7 +73,7 @@ fn gradients_are_those_of_candle() {
         let new_prefix = Some(NewPrefix { tokens: 5, seed: 1 });
         let encoder =
             DualEncoder::load(&folder, &LoadOptions { new_prefix, ..LoadOptions::default() }).unwrap();
-        let model = Model::dual(&encoder, false, None).unwrap();
+        let model = Model::dual(&encoder, false, None, &Compute::Cpu).unwrap();
         let tower = encoder.tower(Role::Query);
         let texts: Vec<Tokens> = TEXTS.iter().map(|text| tower.tokenize(text).unwrap()).collect();
         let trained = model.towers()[0].weights().parameters().iter().filter(|parameter| !parameter.frozen);
@@ -86,7 +86,7 @@ fn gradients_are_those_of_candle() {
         let encoder = CrossEncoder::load(&folder, &options).unwrap();
         let pair = |text: &&str| encoder.tokenize_pair("what do tollers retrieve", text).unwrap();
         let texts: Vec<Tokens> = TEXTS.iter().map(pair).collect();
-        let model = Model::cross(&encoder).unwrap();
+        let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
         check(name, &model.towers()[0], &encoder.on(with_gradients()).unwrap(), &texts);
     }
 }

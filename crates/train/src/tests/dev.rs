@@ -14,7 +14,8 @@ use toller_texts::{Texts, TextsOptions};
 
 use super::run::{TOPICS, Toy, accuracy, passage, query, run, settings};
 use crate::{
-    CrossLoss, Dev, Ending, Judge, Length, Model, RankedSet, Rates, Settings, Task, TrainError, Trainer,
+    Compute, CrossLoss, Dev, Ending, Judge, Length, Model, RankedSet, Rates, Settings, Task, TrainError,
+    Trainer,
 };
 
 fn queries() -> Vec<Query> {
@@ -121,7 +122,7 @@ fn a_run_without_progress_ends_early() {
 fn a_cross_encoder_ranks_the_hits_of_a_run() {
     let Some(toy) = Toy::new("bert-ce") else { return };
     let encoder = CrossEncoder::load(&toy.model, &CrossEncoderOptions::default()).unwrap();
-    let model = Model::cross(&encoder).unwrap();
+    let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
     let task = Task::Cross { encoder, loss: CrossLoss::Listwise, separator: " ".to_owned() };
     let collection = toy.output("corpus.tsv");
     fs::write(&collection, TOPICS.map(|topic| format!("{topic}\t{}\n", passage(topic))).concat()).unwrap();

@@ -13,7 +13,7 @@ use toller_tokenizer::Tokens;
 
 use super::reference::{Head, Reference, tensors};
 use crate::loss::{CrossLoss, DualLoss, Groups, Similarity, token_loss};
-use crate::model::{Chunks, Graded, Inputs, Model};
+use crate::model::{Chunks, Compute, Graded, Inputs, Model};
 use crate::network::Gradients;
 use crate::optimizer::{Moments, Optimizer, Rule, global_norm};
 use crate::{Dropout, Rates};
@@ -55,7 +55,7 @@ fn reference(folder: &Path, model: &Model, tower: usize, head: Head) -> Referenc
 fn dual(name: &str, head: Head, loss: DualLoss, similarity: Similarity) -> Option<Case> {
     let folder = golden(name)?;
     let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
-    let model = Model::dual(&encoder, false, None).unwrap();
+    let model = Model::dual(&encoder, false, None, &Compute::Cpu).unwrap();
     let tokens = |role: Role, texts: &[&str]| -> Vec<Tokens> {
         texts.iter().map(|text| encoder.tower(role).tokenize(text).unwrap()).collect()
     };
@@ -83,7 +83,7 @@ fn dual(name: &str, head: Head, loss: DualLoss, similarity: Similarity) -> Optio
 fn cross(name: &str) -> Option<Case> {
     let folder = golden(name)?;
     let encoder = CrossEncoder::load(&folder, &CrossEncoderOptions::default()).unwrap();
-    let model = Model::cross(&encoder).unwrap();
+    let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
     let pair = |passage: &&str| encoder.tokenize_pair(QUERIES[0], passage).unwrap();
     let inputs = Inputs { texts: [PASSAGES.iter().map(pair).collect(), Vec::new()], first: [0, 0] };
     let groups = Groups { starts: vec![0, 4], scores: Vec::new(), labels: vec![1.0, 0.0, 0.5, 0.0] };
@@ -95,7 +95,7 @@ fn cross(name: &str) -> Option<Case> {
 fn tokens() -> Case {
     let folder = toller_testing::repository("tests/fixtures/token-classifiers/bert");
     let classifier = TokenClassifier::load(&folder, &TokenClassifierOptions::default()).unwrap();
-    let model = Model::tokens(&classifier).unwrap();
+    let model = Model::tokens(&classifier, &Compute::Cpu).unwrap();
     let document = |text: &&str| classifier.document(text, None).unwrap();
     let documents: Vec<_> = PASSAGES.iter().map(document).collect();
     let texts: Vec<Tokens> = documents.iter().map(|document| document.windows[0].input.clone()).collect();
@@ -261,13 +261,13 @@ fn every_tensor_that_trains_changes_and_no_other() {
     let Some(folder) = golden("mbert-dpr") else { return };
     let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
     let mut case = dual("mbert-dpr", Head::Cls, CONTRASTIVE, Similarity::Dot).unwrap();
-    case.model = Model::dual(&encoder, false, Some(Role::Query)).unwrap();
+    case.model = Model::dual(&encoder, false, Some(Role::Query), &Compute::Cpu).unwrap();
     let (_, gradients) = case.gradient(None, Chunks::Sequences(2));
     assert!(gradients[0].values.iter().all(|values| values.iter().any(|&x| x != 0.0)));
     assert!(gradients[1].values.iter().flatten().all(|&x| x == 0.0), "the frozen tower");
     assert!(case.model.trains(0) && !case.model.trains(1));
     let tied = golden("bert-mean").map(|folder| DualEncoder::load(&folder, &LoadOptions::default()).unwrap());
-    assert!(Model::dual(&tied.unwrap(), false, Some(Role::Query)).is_err());
+    assert!(Model::dual(&tied.unwrap(), false, Some(Role::Query), &Compute::Cpu).is_err());
 }
 
 #[test]

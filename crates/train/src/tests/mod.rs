@@ -6,6 +6,8 @@ mod reference;
 #[cfg(feature = "candle")]
 mod candle;
 mod dev;
+#[cfg(feature = "candle")]
+mod devices;
 mod gradient;
 mod refused;
 mod run;

@@ -11,7 +11,7 @@ use toller_ir::Role;
 
 use super::run::{Toy, accuracy, run, settings};
 use crate::{
-    DualLoss, Ending, Length, Model, Rates, Settings, Similarity, Task, Titles, TrainError, Trainer,
+    Compute, DualLoss, Ending, Length, Model, Rates, Settings, Similarity, Task, Titles, TrainError, Trainer,
 };
 
 const NEW: Option<NewPrefix> = Some(NewPrefix { tokens: 6, seed: 3 });
@@ -28,7 +28,7 @@ fn trainer(
     name: &str,
 ) -> Result<Trainer, TrainError> {
     let (queries, passages) = (load(&toy.model, new), load(&toy.model, new));
-    let model = Model::dual(&queries, untied, None).unwrap();
+    let model = Model::dual(&queries, untied, None, &Compute::Cpu).unwrap();
     let loss = DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false };
     let titles = Titles::Joined(" ".to_owned());
     let task = Task::Dual { queries, passages, similarity: Similarity::Cosine, loss, titles };

@@ -7,7 +7,9 @@ use std::fs;
 use toller_encoder::{CrossEncoder, CrossEncoderOptions};
 
 use super::run::{Toy, run, settings};
-use crate::{CrossLoss, DualLoss, Ending, Inspected, Length, Model, Settings, Task, TrainError, Trainer};
+use crate::{
+    Compute, CrossLoss, DualLoss, Ending, Inspected, Length, Model, Settings, Task, TrainError, Trainer,
+};
 
 /// The same line for each number.
 fn lines(line: impl Fn(usize) -> String) -> String {
@@ -57,7 +59,7 @@ fn a_bad_example_is_named_before_the_first_step() {
         fs::write(toy.output("data.jsonl"), data).unwrap();
         let options = CrossEncoderOptions { max_length: Some(12), ..CrossEncoderOptions::default() };
         let encoder = CrossEncoder::load(&toy.model, &options).unwrap();
-        let model = Model::cross(&encoder).unwrap();
+        let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
         let task = Task::Cross { encoder, loss, separator: " ".to_owned() };
         toy.trainer(task, model, None, settings(), "out")
     };

@@ -10,8 +10,8 @@ use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions
 use toller_ir::Role;
 
 use crate::{
-    Chunks, CrossLoss, Dev, DualLoss, Ending, ExampleFile, Length, Model, Optimizer, Rates, Report, Rule,
-    Schedule, Settings, Similarity, Source, StepReport, Task, Titles, TrainError, Trainer, Warmup,
+    Chunks, Compute, CrossLoss, Dev, DualLoss, Ending, ExampleFile, Length, Model, Optimizer, Rates, Report,
+    Rule, Schedule, Settings, Similarity, Source, StepReport, Task, Titles, TrainError, Trainer, Warmup,
 };
 
 pub(super) const TOPICS: [&str; 12] =
@@ -76,12 +76,16 @@ impl Toy {
 
     /// A task of contrastive learning, and its model before training.
     pub(super) fn dual_task(&self) -> (Task, Model) {
-        let load = || DualEncoder::load(&self.model, &LoadOptions::default()).unwrap();
-        Self::contrastive(load(), load())
+        self.dual_task_on(&Compute::Cpu)
     }
 
-    fn contrastive(queries: DualEncoder, passages: DualEncoder) -> (Task, Model) {
-        let model = Model::dual(&queries, false, None).unwrap();
+    pub(super) fn dual_task_on(&self, compute: &Compute) -> (Task, Model) {
+        let load = || DualEncoder::load(&self.model, &LoadOptions::default()).unwrap();
+        Self::contrastive(load(), load(), compute)
+    }
+
+    fn contrastive(queries: DualEncoder, passages: DualEncoder, compute: &Compute) -> (Task, Model) {
+        let model = Model::dual(&queries, false, None, compute).unwrap();
         let task = Task::Dual {
             queries,
             passages,
@@ -175,7 +179,7 @@ fn the_saved_model_encodes_as_the_trained_one() {
             let options = LoadOptions { pooling, max_length: Some(max_length), ..LoadOptions::default() };
             DualEncoder::load(&toy.model, &options).unwrap()
         };
-        let (task, model) = Toy::contrastive(load(9), load(17));
+        let (task, model) = Toy::contrastive(load(9), load(17), &Compute::Cpu);
         let name = format!("out-{number}");
         let settings = Settings { length: Length::Steps(1), warmup: Warmup::Share(0.1), ..settings() };
         run(toy.trainer(task, model, None, settings, &name).unwrap(), u64::MAX);
@@ -191,7 +195,7 @@ fn the_saved_model_encodes_as_the_trained_one() {
         let options = LoadOptions { pooling: TextPooling::from_name("pooler"), ..LoadOptions::default() };
         DualEncoder::load(&toy.model, &options).unwrap()
     };
-    let (task, model) = Toy::contrastive(pooler(), pooler());
+    let (task, model) = Toy::contrastive(pooler(), pooler(), &Compute::Cpu);
     let refused = toy.trainer(task, model, None, settings(), "no").err();
     assert!(matches!(&refused, Some(TrainError::Pooling(pooling)) if pooling == "pooler"), "{refused:?}");
     assert!(!toy.output("no").exists());
@@ -298,7 +302,7 @@ fn cross_encoders_learn() {
         for &loss in losses {
             let Some(toy) = Toy::new(name) else { return };
             let encoder = CrossEncoder::load(&toy.model, &CrossEncoderOptions::default()).unwrap();
-            let model = Model::cross(&encoder).unwrap();
+            let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
             let task = Task::Cross { encoder, loss, separator: " ".to_owned() };
             let settings = Settings { length: Length::Steps(60), dropout: Rates::default(), ..settings() };
             let (ending, reports) = run(toy.trainer(task, model, None, settings, "out").unwrap(), u64::MAX);

@@ -12,8 +12,8 @@ use toller_tokenizer::PairTruncation;
 
 use super::run::{Toy, run, settings};
 use crate::{
-    CrossLoss, DualLoss, ExampleFile, Length, Model, Settings, Similarity, Source, Task, Titles, TrainError,
-    Trainer, Warmup,
+    Compute, CrossLoss, DualLoss, ExampleFile, Length, Model, Settings, Similarity, Source, Task, Titles,
+    TrainError, Trainer, Warmup,
 };
 
 fn one_step() -> Settings {
@@ -23,7 +23,7 @@ fn one_step() -> Settings {
 /// Trains a dual encoder by the inner product, each role with its own length.
 fn train(toy: &Toy, load: impl Fn(usize) -> DualEncoder, untied: bool, name: &str) {
     let (queries, passages) = (load(9), load(17));
-    let model = Model::dual(&queries, untied, None).unwrap();
+    let model = Model::dual(&queries, untied, None, &Compute::Cpu).unwrap();
     let loss = DualLoss::Contrastive { temperature: 1.0, in_batch: true, symmetric: false };
     let titles = Titles::Joined(" ".to_owned());
     let task = Task::Dual { queries, passages, similarity: Similarity::Dot, loss, titles };
@@ -87,7 +87,7 @@ fn cross_encoders_keep_their_length() {
         let options =
             CrossEncoderOptions { max_length: Some(21), truncation, ..CrossEncoderOptions::default() };
         let encoder = CrossEncoder::load(&toy.model, &options).unwrap();
-        let model = Model::cross(&encoder).unwrap();
+        let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
         let task = Task::Cross { encoder, loss: CrossLoss::Binary, separator: " ".to_owned() };
         let source = Source::new(vec![ExampleFile::open(&toy.output("data.jsonl")).unwrap()], None, None);
         Trainer::new(task, model, source, None, one_step(), &toy.output("out"))

@@ -10,7 +10,7 @@ use toller_encoder::{CrossEncoder, CrossEncoderOptions, TokenClassifier, TokenCl
 
 use super::run::{TOPICS, passage, run, settings};
 use crate::{
-    Chunks, Dev, Ending, Evaluation, Length, MarkedFile, MarkedSet, Model, Rates, Report, Settings,
+    Chunks, Compute, Dev, Ending, Evaluation, Length, MarkedFile, MarkedSet, Model, Rates, Report, Settings,
     StepReport, TokenTask, TrainError, Trainer,
 };
 
@@ -41,7 +41,7 @@ impl Toy {
 
     fn trainer(&self, model: &Path, settings: Settings, name: &str) -> Result<Trainer, TrainError> {
         let classifier = load(model, true);
-        let network = Model::tokens(&classifier)?;
+        let network = Model::tokens(&classifier, &Compute::Cpu)?;
         let task = TokenTask::new(classifier, vec![self.data()])?;
         let set = MarkedSet::new(&task, &[self.data()])?.into();
         let dev = Dev { set, every: Some(20), patience: None, saves_last: true };

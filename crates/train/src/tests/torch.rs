@@ -17,7 +17,7 @@ use toller_ir::Role;
 use toller_tokenizer::Tokens;
 
 use crate::loss::{CrossLoss, DualLoss, Groups, Similarity, token_loss};
-use crate::model::{Chunks, Graded, Inputs, Model};
+use crate::model::{Chunks, Compute, Graded, Inputs, Model};
 
 const QUERIES: [&str; 3] =
     ["what do tollers retrieve", "rain", "who plays music in the streets of the town?"];
@@ -57,7 +57,7 @@ fn dual(name: &str, loss: DualLoss, similarity: Similarity, of_torch: (&str, f64
         name: format!("{name} {loss:?}"),
         folder,
         kind: if encoder.shares_weights() { "modules" } else { "dpr" },
-        model: Model::dual(&encoder, false, None).unwrap(),
+        model: Model::dual(&encoder, false, None, &Compute::Cpu).unwrap(),
         inputs: Inputs { texts, first: [0, 0] },
         groups: Groups { starts: vec![0, 2, 4, 6], scores, labels: Vec::new() },
         grade: Box::new(move |groups, results| loss.grade(groups, similarity, results).unwrap()),
@@ -75,7 +75,7 @@ fn cross(name: &str, loss: CrossLoss, of_torch: &str) -> Option<Case> {
         name: format!("{name} {loss:?}"),
         folder,
         kind: "classifier",
-        model: Model::cross(&encoder).unwrap(),
+        model: Model::cross(&encoder, &Compute::Cpu).unwrap(),
         inputs: Inputs { texts: [PASSAGES.iter().map(pair).collect(), Vec::new()], first: [0, 0] },
         groups: Groups { starts: vec![0, 2, 6], scores: Vec::new(), labels },
         grade: Box::new(move |groups, results| loss.grade(groups, results).unwrap()),
@@ -100,7 +100,7 @@ fn tokens(name: &str) -> Case {
         name: format!("{name}, tokens"),
         folder,
         kind: "tokens",
-        model: Model::tokens(&classifier).unwrap(),
+        model: Model::tokens(&classifier, &Compute::Cpu).unwrap(),
         inputs: Inputs {
             texts: [windows.into_iter().map(|window| window.input).collect(), Vec::new()],
             first: [0, 0],

@@ -1,7 +1,9 @@
 //! The options of a run. None has a default here: a file may give what the flags leave out.
 
 use toller_encoder::TextPooling;
+use toller_engine::{Backend, Device};
 use toller_ir::Role;
+use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 use toller_train::{CrossLoss, LossOfVectors, Rule, Schedule, Similarity};
 
@@ -24,6 +26,18 @@ pub struct RunArgs {
     /// TOML file with options, named as the flags are; flags win
     #[arg(long, value_name = "FILE")]
     pub config: Option<InputPath>,
+
+    /// Where to train; GPUs in builds with the feature `candle-cuda` [default: auto]
+    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all")]
+    pub device: Option<Device>,
+
+    /// What trains: native (on the CPU) or candle (built with the feature `candle`) [default: candle on GPUs]
+    #[arg(long, value_name = "native|candle")]
+    pub backend: Option<Backend>,
+
+    /// What factors of products are rounded to, through candle [default: f32 on the CPU, bf16 on a GPU]
+    #[arg(long, value_name = "f32|bf16")]
+    pub dtype: Option<Precision>,
 
     /// Passes over the examples [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "steps")]
@@ -78,8 +92,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Sequences that are computed at a time, for batches that do not fit in memory (GradCache). Changes no
-    /// bit [default: the batch, or what takes about 512 MiB of one that takes more than 1 GiB]
+    /// Sequences that are computed at a time, for batches that do not fit in memory (GradCache). On the
+    /// CPU it changes no bit [default: the batch, or what takes about 512 MiB of one that takes more than 1 GiB;
+    /// on a GPU 4 times as much]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk_size: Option<u32>,
 
@@ -295,7 +310,7 @@ impl RunArgs {
             (file.steps, file.epochs) = (None, None);
         }
         completed!(self, file,
-            options: [model, output, epochs, steps, batch_size, accumulate, lr, schedule, warmup, optimizer, weight_decay,
+            options: [model, output, device, backend, dtype, epochs, steps, batch_size, accumulate, lr, schedule, warmup, optimizer, weight_decay,
                 max_grad_norm, dropout, perturb, seed, chunk_size, save_every, keep_checkpoints, max_length, eval_every,
                 patience],
             lists: [], switches: [save_last])

@@ -1,6 +1,7 @@
 //! `toller train`: dual encoders, cross-encoders and token classifiers.
 
 mod args;
+mod compute;
 mod config;
 mod dev;
 mod run;

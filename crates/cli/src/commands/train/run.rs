@@ -22,6 +22,7 @@ use toller_train::{
 };
 
 use super::args::{CrossArgs, DualArgs, RankingArgs, RunArgs, TokenArgs};
+use super::compute::compute;
 use super::dev;
 use crate::args::paths::InputPath;
 use crate::args::qrels::read_judgments;
@@ -53,7 +54,7 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
     };
     let queries = load(args.query_max_length.or(args.train.run.max_length))?;
     let passages = load(args.train.run.max_length)?;
-    let model = Model::dual(&queries, args.untie, args.only)?;
+    let model = Model::dual(&queries, args.untie, args.only, &compute(&args.train.run, &engine)?)?;
     let is_unit = queries.tower(Role::Query).normalizes();
     let objective = DualObjective {
         loss: args.loss.unwrap_or_default(),
@@ -98,7 +99,7 @@ pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
     }
     let loss = args.loss.unwrap_or_else(|| CrossLoss::for_labels(found));
     loss.check(found)?;
-    let model = Model::cross(&encoder)?;
+    let model = Model::cross(&encoder, &compute(&args.train.run, &engine)?)?;
     let settings = ranking_settings(&args.train, false, Rates::of_model(encoder.folder())?)?;
     let task = Task::Cross { encoder, loss, separator: separator(&args.train) };
     train_ranking(task, model, settings, &args.train, (&engine, &output), ui)
@@ -119,7 +120,7 @@ pub fn token(args: &TokenArgs, ui: &Ui) -> crate::Result<()> {
     if classifier.is_new() {
         ui.status("the model has no classifier of tokens: a new one starts with zeros");
     }
-    let model = Model::tokens(&classifier)?;
+    let model = Model::tokens(&classifier, &compute(&args.run, &engine)?)?;
     let own = Rates::of_model(classifier.folder())?;
     let settings = settings(&args.run, Settings { negatives: 0, ..Settings::new(own) })?;
     let card = token_card(args.run.model.as_deref().unwrap_or_default(), &file_names(&args.data), &settings);

@@ -1,11 +1,17 @@
 //! A model in training: one network or two, and the gradient of a batch in chunks.
 
+#[cfg(feature = "candle")]
+mod candle;
+mod compute;
+
 use std::ops::Range;
 
 use toller_encoder::{CrossEncoder, DualEncoder, EncoderError, TokenClassifier};
 use toller_ir::Role;
 use toller_tokenizer::Tokens;
 
+pub use self::compute::Compute;
+use self::compute::{Devices, LayOut};
 use crate::TrainError;
 use crate::dropout::Dropout;
 use crate::network::{Gradients, Recorder, Span, Texts, Tower};
@@ -14,6 +20,8 @@ use crate::network::{Gradients, Recorder, Span, Texts, Tower};
 pub struct Model {
     towers: Vec<Tower>,
     roles: [RolePlan; 2],
+    /// Where gradients and results are computed; `None` for here.
+    devices: Option<Box<dyn Devices>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +35,10 @@ struct RolePlan {
 }
 
 impl RolePlan {
+    fn of_classifier(per_token: bool) -> Self {
+        Self { tower: 0, unpooled: 0, trains: true, per_token }
+    }
+
     /// The rows of the result for texts.
     fn rows(&self, texts: &[Tokens]) -> usize {
         if self.per_token { texts.iter().map(Tokens::len).sum() } else { texts.len() }
@@ -61,6 +73,37 @@ pub struct Graded {
     pub gradients: [Vec<f64>; 2],
 }
 
+/// A batch in chunks.
+pub(crate) struct Division<'a> {
+    inputs: &'a Inputs,
+    dropout: Option<Dropout>,
+    /// The texts of each role.
+    chunks: Vec<[Range<usize>; 2]>,
+}
+
+impl<'a> Division<'a> {
+    /// The texts of a role in a chunk, and what is dropped; `None` if there are none.
+    fn texts(&self, model: &Model, chunk: usize, role: usize) -> Option<(Texts<'a>, Option<Dropout>)> {
+        let RolePlan { unpooled, trains, .. } = model.roles[role];
+        let range = self.chunks[chunk][role].clone();
+        let first = ((role as u64) << ROLE_SHIFT) + self.inputs.first[role] + range.start as u64;
+        let tokens = &self.inputs.texts[role][range];
+        let texts = Texts { tokens, first, unpooled };
+        (!tokens.is_empty()).then_some((texts, self.dropout.filter(|_| trains)))
+    }
+}
+
+fn wide(values: impl IntoIterator<Item = f32>) -> Vec<f64> {
+    values.into_iter().map(f64::from).collect()
+}
+
+fn narrow(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&x| x as f32).collect()
+}
+
+/// What a GPU computes at a time, compared with the CPU: few texts would not fill it.
+const DEVICE_SHARE: usize = 4;
+
 /// Bits of a sequence's number below its role.
 const ROLE_SHIFT: u32 = 40;
 
@@ -69,20 +112,18 @@ impl Model {
     /// towers of `only` are trained, if given.
     ///
     /// # Errors
-    /// When the architecture cannot be trained, or only one of two towers with the same weights is to be.
-    pub fn dual(encoder: &DualEncoder, untied: bool, only: Option<Role>) -> Result<Self, TrainError> {
+    /// When the architecture cannot be trained, or not on these devices, or only one of two towers with the
+    /// same weights is to be.
+    pub fn dual(
+        encoder: &DualEncoder,
+        untied: bool,
+        only: Option<Role>,
+        compute: &Compute,
+    ) -> Result<Self, TrainError> {
         let roles = [Role::Query, Role::Passage];
         let is_tied = encoder.shares_weights() && !untied;
         if is_tied && only.is_some() {
             return Err(TrainError::Tied);
-        }
-        let tower = |role: Role| {
-            let network = encoder.tower(role).on(Recorder::default());
-            network.map(Tower::new).map_err(TrainError::of_recording)
-        };
-        let mut towers = vec![tower(Role::Query)?];
-        if !is_tied {
-            towers.push(tower(Role::Passage)?);
         }
         let plan = |index: usize| RolePlan {
             tower: if is_tied { 0 } else { index },
@@ -90,30 +131,52 @@ impl Model {
             trains: only.is_none_or(|only| only == roles[index]),
             per_token: false,
         };
-        Ok(Self { towers, roles: [plan(0), plan(1)] })
+        Self::new(encoder, if is_tied { 1 } else { 2 }, [plan(0), plan(1)], compute)
     }
 
     /// A cross-encoder.
     ///
     /// # Errors
-    /// When the architecture cannot be trained.
-    pub fn cross(encoder: &CrossEncoder) -> Result<Self, TrainError> {
-        let network = encoder.on(Recorder::default()).map_err(TrainError::of_recording)?;
-        Ok(Self::classifier(Tower::classifier(network), false))
+    /// When the architecture cannot be trained, or not on these devices.
+    pub fn cross(encoder: &CrossEncoder, compute: &Compute) -> Result<Self, TrainError> {
+        Self::new(encoder, 1, [RolePlan::of_classifier(false); 2], compute)
     }
 
     /// A token classifier.
     ///
     /// # Errors
-    /// When the architecture cannot be trained.
-    pub fn tokens(classifier: &TokenClassifier) -> Result<Self, TrainError> {
-        let network = classifier.on(Recorder::default()).map_err(TrainError::of_recording)?;
-        Ok(Self::classifier(Tower::classifier(network), true))
+    /// As for [`Self::cross`].
+    pub fn tokens(classifier: &TokenClassifier, compute: &Compute) -> Result<Self, TrainError> {
+        Self::new(classifier, 1, [RolePlan::of_classifier(true); 2], compute)
     }
 
-    fn classifier(tower: Tower, per_token: bool) -> Self {
-        let plan = RolePlan { tower: 0, unpooled: 0, trains: true, per_token };
-        Self { towers: vec![tower], roles: [plan; 2] }
+    fn new<M: LayOut>(
+        model: &M,
+        towers: usize,
+        roles: [RolePlan; 2],
+        compute: &Compute,
+    ) -> Result<Self, TrainError> {
+        let tower = |index: usize| {
+            let network = model.lay_out(index, Recorder::default()).map_err(TrainError::of_recording)?;
+            Ok(Tower::new(network, M::CLASSIFIES))
+        };
+        let mut all = (0..towers).map(tower).collect::<Result<Vec<Tower>, TrainError>>()?;
+        let devices = compute.open(model, towers)?;
+        if devices.is_some() {
+            all = all.into_iter().map(Tower::without_passes).collect();
+        }
+        Ok(Self { towers: all, roles, devices })
+    }
+
+    /// Where gradients come from, if not from the CPU: their bits depend on it.
+    #[must_use]
+    pub fn devices(&self) -> Option<&str> {
+        self.devices.as_ref().map(|devices| devices.name())
+    }
+
+    /// Lets the devices have the parameters, after a change.
+    pub(crate) fn follow(&self) -> Result<(), TrainError> {
+        Ok(self.devices.as_ref().map_or(Ok(()), |devices| devices.follow(&self.towers))?)
     }
 
     /// The towers.
@@ -153,23 +216,23 @@ impl Model {
         grade: impl FnOnce([Vec<f64>; 2]) -> Result<Graded, TrainError>,
         gradients: &mut [Gradients],
     ) -> Result<f64, TrainError> {
-        let chunks = self.chunks(inputs, chunks);
-        let is_whole = chunks.len() == 1;
+        let division = Division { inputs, dropout, chunks: self.chunks(inputs, chunks) };
+        if let Some(devices) = &self.devices {
+            return devices.gradient(self, &division, Box::new(grade), gradients);
+        }
+        let is_whole = division.chunks.len() == 1;
         let mut results = [Vec::new(), Vec::new()];
         let mut kept: [Vec<Span>; 2] = [Vec::new(), Vec::new()];
-        for chunk in &chunks {
+        for chunk in 0..division.chunks.len() {
             for role in 0..2 {
-                let spans =
-                    self.forward(inputs, role, chunk[role].clone(), dropout, is_whole, &mut results[role])?;
-                kept[role].extend(spans);
+                kept[role].extend(self.forward(&division, chunk, role, is_whole, &mut results[role])?);
             }
         }
-        let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect();
-        let graded = grade([wide(&results[0]), wide(&results[1])])?;
-        let narrow = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
+        let [queries, passages] = results;
+        let graded = grade([wide(queries), wide(passages)])?;
         let rows = [narrow(&graded.gradients[0]), narrow(&graded.gradients[1])];
         let mut done = [0, 0];
-        for chunk in &chunks {
+        for (chunk, ranges) in division.chunks.iter().enumerate() {
             for role in 0..2 {
                 if !self.roles[role].trains {
                     continue;
@@ -177,12 +240,12 @@ impl Model {
                 let spans = if is_whole {
                     std::mem::take(&mut kept[role])
                 } else {
-                    self.forward(inputs, role, chunk[role].clone(), dropout, true, &mut Vec::new())?
+                    self.forward(&division, chunk, role, true, &mut Vec::new())?
                 };
                 let texts = &inputs.texts[role];
                 let plan = &self.roles[role];
                 let width = rows[role].len() / plan.rows(texts).max(1);
-                let own = plan.rows(&texts[chunk[role].clone()]) * width;
+                let own = plan.rows(&texts[ranges[role].clone()]) * width;
                 let own = &rows[role][done[role]..][..own];
                 done[role] += own.len();
                 let tower = self.roles[role].tower;
@@ -198,24 +261,26 @@ impl Model {
     /// When a token has no embedding.
     pub fn results(&self, role: usize, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let RolePlan { tower, unpooled, .. } = self.roles[role];
+        let texts = Texts { tokens: texts, first: 0, unpooled };
+        if let Some(devices) = &self.devices {
+            return devices.results(tower, texts);
+        }
         let mut rows = Vec::new();
-        self.towers[tower].forward(Texts { tokens: texts, first: 0, unpooled }, None, false, &mut rows)?;
+        self.towers[tower].forward(texts, None, false, &mut rows)?;
         Ok(rows)
     }
 
     fn forward(
         &self,
-        inputs: &Inputs,
+        division: &Division<'_>,
+        chunk: usize,
         role: usize,
-        range: Range<usize>,
-        dropout: Option<Dropout>,
         records: bool,
         rows: &mut Vec<f32>,
     ) -> Result<Vec<Span>, EncoderError> {
-        let RolePlan { tower, unpooled, trains, .. } = self.roles[role];
-        let first = ((role as u64) << ROLE_SHIFT) + inputs.first[role] + range.start as u64;
-        let texts = Texts { tokens: &inputs.texts[role][range], first, unpooled };
-        self.towers[tower].forward(texts, dropout.filter(|_| trains), records && trains, rows)
+        let Some((texts, dropout)) = division.texts(self, chunk, role) else { return Ok(Vec::new()) };
+        let RolePlan { tower, trains, .. } = self.roles[role];
+        self.towers[tower].forward(texts, dropout, records && trains, rows)
     }
 
     /// The texts of each role in each chunk: queries first, then passages, so that the sums of gradients have
@@ -231,9 +296,16 @@ impl Model {
             },
         };
         let total = queries.len() + passages.len();
+        let devices = self.devices.as_ref().map_or(0, |devices| devices.count());
+        let sum = (0..total).map(cost).sum::<usize>();
         let most = match chunks {
             Chunks::Sequences(most) => most,
-            Chunks::Bytes(most) if (0..total).map(cost).sum::<usize>() <= most => usize::MAX,
+            // Each device has its own memory, and a chunk of its own at least.
+            Chunks::Bytes(most) if devices > 0 && sum <= most * DEVICE_SHARE * devices => {
+                sum.div_ceil(devices)
+            }
+            Chunks::Bytes(most) if devices > 0 => most * DEVICE_SHARE / 2,
+            Chunks::Bytes(most) if sum <= most => usize::MAX,
             Chunks::Bytes(most) => most / 2,
         };
         let range = |start: usize, end: usize| {
