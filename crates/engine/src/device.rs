@@ -126,8 +126,8 @@ impl Engine {
         }
     }
 
-    /// The devices of candle that train a model on `device`, through `backend` if one is asked for; `None` for
-    /// the CPU by Toller's own kernels. Reports a GPU that `auto` chose.
+    /// The devices of candle that train a model on `device`, through `backend` if one is asked for; `None`
+    /// for the CPU by Toller's own kernels. Reports a GPU that `auto` chose.
     ///
     /// # Errors
     /// [`EngineError::Backend`] if nothing trains there.

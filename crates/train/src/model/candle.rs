@@ -1,9 +1,10 @@
 //! The gradient of a batch on several devices.
 //!
-//! Idea: the loss needs all results of a batch, and nothing else of it (Gao et al. 2021, section 3). So devices
-//! compute chunks in turn, results meet on the host, and the gradients of the results go back to where they came
-//! from. Each device sums the gradients of its chunks; the sums are added on the host, in the order of the
-//! devices. So a query learns from the passages of all devices, and no device talks to another.
+//! Idea: the loss needs all results of a batch, and nothing else of it (Gao et al. 2021, section 3). So
+//! devices compute chunks in turn, results meet on the host, and the gradients of the results go back to
+//! where they came from. Each device sums the gradients of its chunks; the sums are added on the host, in
+//! the order of the devices. So a query learns from the passages of all devices, and no device talks to
+//! another.
 
 use std::panic::resume_unwind;
 use std::thread;

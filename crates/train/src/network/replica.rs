@@ -139,8 +139,8 @@ impl Pass {
         self.multiply(kind, step, x, sequences)
     }
 
-    /// Drops elements that belong to sequences: their numbers, and how many elements each has, in the order of
-    /// `x`. Masks are made on the host: candle has no integers to make them of.
+    /// Drops elements that belong to sequences: their numbers, and how many elements each has, in the order
+    /// of `x`. Masks are made on the host: candle has no integers to make them of.
     fn multiply(
         &self,
         kind: Rate,

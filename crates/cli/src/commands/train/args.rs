@@ -92,9 +92,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Sequences that are computed at a time, for batches that do not fit in memory (GradCache). On the
-    /// CPU it changes no bit [default: the batch, or what takes about 512 MiB of one that takes more than 1 GiB;
-    /// on a GPU 4 times as much]
+    /// Sequences that are computed at a time, for batches that do not fit in memory (GradCache). Changes no
+    /// bit on the CPU [default: the batch, or what takes about 512 MiB of one that takes more than 1 GiB; on
+    /// a GPU 4 times as much]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk_size: Option<u32>,
 
