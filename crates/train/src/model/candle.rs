@@ -17,7 +17,11 @@ use toller_nn::{Candle, CandleDevice, Precision};
 use super::compute::{Devices, Grade, LayOut};
 use super::{Division, Model, narrow, wide};
 use crate::TrainError;
-use crate::network::{Gradients, OnDevice, Replica, Sums, Texts, Tower};
+use crate::network::{Gradients, OnDevice, Replica, Sums, Texts, Tower, spans};
+
+/// Tokens whose results a device computes at a time outside of a gradient, at most: candle keeps the
+/// states of all layers, whether a gradient follows or not.
+const RESULT_TOKENS: usize = 4096;
 
 /// The towers of a model on each device.
 pub(super) struct Replicas {
@@ -54,6 +58,20 @@ impl Replicas {
         let replicas = devices.iter().map(of_device).collect::<Result<Vec<Vec<Replica>>, TrainError>>()?;
         let kinds: Vec<String> = devices.iter().map(CandleDevice::kind).collect();
         Ok(Self { name: format!("{dtype} by candle on {}", kinds.join(", ")), devices: replicas })
+    }
+
+    /// The results of `count` pieces of work, which devices do in turn, in the order of the pieces.
+    fn in_turn<T: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize, &[Replica]) -> Result<T, EncoderError> + Sync,
+    ) -> Result<Vec<T>, EncoderError> {
+        let own = |device: usize| (device..count).step_by(self.devices.len());
+        let done = self.each(|device, towers| {
+            own(device).map(|piece| work(piece, towers)).collect::<Result<Vec<T>, EncoderError>>()
+        })?;
+        let mut done: Vec<_> = done.into_iter().map(Vec::into_iter).collect();
+        Ok((0..count).filter_map(|piece| done[piece % self.devices.len()].next()).collect())
     }
 
     /// What each device does at the same time, in the order of the devices.
@@ -96,29 +114,20 @@ impl Devices for Replicas {
         gradients: &mut [Gradients],
     ) -> Result<f64, TrainError> {
         let (count, chunks) = (self.devices.len(), division.chunks.len());
-        let of_device = |device: usize| (device..chunks).step_by(count);
         let keeps = chunks <= count;
 
-        let results = self.each(|device, towers| {
-            of_device(device)
-                .map(|chunk| {
-                    let mut results = Results::default();
-                    for role in 0..2 {
-                        let Some((texts, dropout)) = division.texts(model, chunk, role) else { continue };
-                        let replica = &towers[model.roles[role].tower];
-                        let graph = replica.forward(texts, dropout)?;
-                        let kept = (keeps && model.roles[role].trains).then(|| graph.clone());
-                        replica.download(graph, &mut results.rows[role])?;
-                        results.graphs[role] = kept;
-                    }
-                    Ok(results)
-                })
-                .collect::<Result<Vec<Results>, EncoderError>>()
+        let results = self.in_turn(chunks, |chunk, towers| {
+            let mut results = Results::default();
+            for role in 0..2 {
+                let Some((texts, dropout)) = division.texts(model, chunk, role) else { continue };
+                let replica = &towers[model.roles[role].tower];
+                let graph = replica.forward(texts, dropout)?;
+                let kept = (keeps && model.roles[role].trains).then(|| graph.clone());
+                replica.download(graph, &mut results.rows[role])?;
+                results.graphs[role] = kept;
+            }
+            Ok(results)
         })?;
-        // The chunk of a number is that device's next.
-        let mut of_devices: Vec<_> = results.into_iter().map(Vec::into_iter).collect();
-        let results: Vec<Results> =
-            (0..chunks).filter_map(|chunk| of_devices[chunk % count].next()).collect();
         let rows = |role: usize| wide(results.iter().flat_map(move |results| &results.rows[role]).copied());
         let graded = grade([rows(0), rows(1)])?;
         let slopes = [narrow(&graded.gradients[0]), narrow(&graded.gradients[1])];
@@ -132,7 +141,8 @@ impl Devices for Replicas {
 
         let sums = self.each(|device, towers| {
             let mut sums: Vec<Sums> = towers.iter().map(Replica::sums).collect();
-            for chunk in of_device(device) {
+            // A chunk goes back to the device that has its graph.
+            for chunk in (device..chunks).step_by(count) {
                 for role in (0..2).filter(|&role| model.roles[role].trains) {
                     let Some((texts, dropout)) = division.texts(model, chunk, role) else { continue };
                     let tower = model.roles[role].tower;
@@ -158,11 +168,14 @@ impl Devices for Replicas {
     }
 
     fn results(&self, tower: usize, texts: Texts<'_>) -> Result<Vec<f32>, EncoderError> {
-        let mut rows = Vec::new();
-        if let Some(replica) = self.devices.first().map(|towers| &towers[tower]) {
-            replica.download(replica.forward(texts, None)?, &mut rows)?;
-        }
-        Ok(rows)
+        let spans = spans(texts.tokens, RESULT_TOKENS);
+        let rows = self.in_turn(spans.len(), |span, towers| {
+            let texts = Texts { tokens: &texts.tokens[spans[span].clone()], ..texts };
+            let mut rows = Vec::new();
+            towers[tower].download(towers[tower].forward(texts, None)?, &mut rows)?;
+            Ok(rows)
+        })?;
+        Ok(rows.concat())
     }
 
     fn follow(&self, towers: &[Tower]) -> Result<(), EncoderError> {

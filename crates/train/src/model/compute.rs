@@ -89,16 +89,14 @@ impl LayOut for TokenClassifier {
 
 impl Compute {
     /// Copies of the towers of a model on the devices; `None` on the CPU.
+    #[cfg_attr(not(feature = "candle"), expect(unused_variables, reason = "there is the CPU alone"))]
     pub(super) fn open(
         &self,
         model: &impl LayOut,
         towers: usize,
     ) -> Result<Option<Box<dyn Devices>>, TrainError> {
         match self {
-            Self::Cpu => {
-                let _ = (model, towers);
-                Ok(None)
-            }
+            Self::Cpu => Ok(None),
             #[cfg(feature = "candle")]
             Self::Candle { devices, dtype } => {
                 Ok(Some(Box::new(super::candle::Replicas::open(model, towers, devices, *dtype)?)))

@@ -104,6 +104,15 @@ fn narrow(values: &[f64]) -> Vec<f32> {
 /// What a GPU computes at a time, compared with the CPU: few texts would not fill it.
 const DEVICE_SHARE: usize = 4;
 
+/// Where a batch is cut.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// Before a chunk costs more than this.
+    Most(usize),
+    /// Into this many parts of about the same cost.
+    Pieces(usize),
+}
+
 /// Bits of a sequence's number below its role.
 const ROLE_SHIFT: u32 = 40;
 
@@ -296,30 +305,36 @@ impl Model {
             },
         };
         let total = queries.len() + passages.len();
-        let devices = self.devices.as_ref().map_or(0, |devices| devices.count());
         let sum = (0..total).map(cost).sum::<usize>();
-        let most = match chunks {
-            Chunks::Sequences(most) => most,
-            // Each device has its own memory, and a chunk of its own at least.
-            Chunks::Bytes(most) if devices > 0 && sum <= most * DEVICE_SHARE * devices => {
-                sum.div_ceil(devices)
+        let cut = match (chunks, &self.devices) {
+            (Chunks::Sequences(most), _) => Cut::Most(most),
+            (Chunks::Bytes(most), None) if sum <= most => Cut::Most(usize::MAX),
+            (Chunks::Bytes(most), None) => Cut::Most(most / 2),
+            // Each device has its own memory, and as many chunks as the others.
+            (Chunks::Bytes(most), Some(devices)) => {
+                let (most, devices) = (most * DEVICE_SHARE, devices.count());
+                let is_whole = sum <= most * devices;
+                let least = if is_whole { devices } else { sum.div_ceil(most / 2) };
+                Cut::Pieces(least.next_multiple_of(devices))
             }
-            Chunks::Bytes(most) if devices > 0 => most * DEVICE_SHARE / 2,
-            Chunks::Bytes(most) if sum <= most => usize::MAX,
-            Chunks::Bytes(most) => most / 2,
         };
         let range = |start: usize, end: usize| {
             let split = queries.len();
             [start.min(split)..end.min(split), start.max(split) - split..end.max(split) - split]
         };
         let mut found = Vec::new();
-        let (mut start, mut sum) = (0, 0_usize);
+        // What is before the chunk, and in it so far.
+        let (mut start, mut before, mut own) = (0, 0, 0_usize);
         for index in 0..total {
-            if index > start && sum + cost(index) > most {
+            let is_full = match cut {
+                Cut::Most(most) => own + cost(index) > most,
+                Cut::Pieces(pieces) => (before + own) * pieces / sum > before * pieces / sum,
+            };
+            if index > start && is_full {
                 found.push(range(start, index));
-                (start, sum) = (index, 0);
+                (start, before, own) = (index, before + own, 0);
             }
-            sum += cost(index);
+            own += cost(index);
         }
         found.push(range(start, total));
         found

@@ -89,7 +89,7 @@ impl Tower {
         records: bool,
         rows: &mut Vec<f32>,
     ) -> Result<Vec<Span>, EncoderError> {
-        let spans = spans(texts.tokens);
+        let spans = spans(texts.tokens, SPAN);
         let computed: Result<Vec<Span>, EncoderError> = spans
             .into_par_iter()
             .with_max_len(1)
@@ -128,12 +128,12 @@ fn unsupported(what: &str) -> NnError {
     NnError::Unsupported(format!("{what} cannot be trained yet"))
 }
 
-/// Consecutive texts of at most [`SPAN`] tokens together; a longer text is alone.
-fn spans(texts: &[Tokens]) -> Vec<std::ops::Range<usize>> {
+/// Consecutive texts of at most `most` tokens together; a longer text is alone.
+pub(crate) fn spans(texts: &[Tokens], most: usize) -> Vec<std::ops::Range<usize>> {
     let mut spans = Vec::new();
     let (mut start, mut tokens) = (0, 0);
     for (index, text) in texts.iter().enumerate() {
-        if index > start && tokens + text.len() > SPAN {
+        if index > start && tokens + text.len() > most {
             spans.push(start..index);
             (start, tokens) = (index, 0);
         }

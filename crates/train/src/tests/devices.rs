@@ -167,6 +167,35 @@ fn bf16_learns_and_f16_is_refused() {
     assert_eq!(error.to_string(), "models are not trained in f16");
 }
 
+/// Each device has as many chunks as the others, of about the same size; a batch that fits has one a device.
+#[test]
+fn chunks_are_even() {
+    let folder = toller_testing::repository("tests/fixtures/token-classifiers/bert");
+    let classifier = TokenClassifier::load(&folder, &TokenClassifierOptions::default()).unwrap();
+    let document = |text: &str| classifier.document(text, None).unwrap().windows[0].input.clone();
+    let texts: Vec<Tokens> = TEXTS.iter().cycle().take(23).map(|text| document(text)).collect();
+    let tokens =
+        |range: &std::ops::Range<usize>| -> usize { texts[range.clone()].iter().map(Tokens::len).sum() };
+    let longest = texts.iter().map(Tokens::len).max().unwrap();
+    let inputs = Inputs { texts: [texts.clone(), Vec::new()], first: [0, 0] };
+    for count in [1, 2, 3] {
+        let model = Model::tokens(&classifier, &devices(count, Precision::F32)).unwrap();
+        let bytes = model.towers()[0].weights().tape_bytes() * tokens(&(0..23));
+        for (bytes, expected) in [(bytes, count), (bytes / (8 * count) + 1, 4 * count)] {
+            let chunks = model.chunks(&inputs, Chunks::Bytes(bytes));
+            let (found, all) = (chunks.len(), tokens(&(0..23)));
+            assert!(
+                found <= expected.next_multiple_of(count) && found + 1 >= expected,
+                "{count}: {found} {expected}"
+            );
+            assert_eq!(chunks.iter().map(|[texts, _]| texts.len()).sum::<usize>(), 23);
+            for [texts, _] in &chunks {
+                assert!(tokens(texts) <= all / found + 2 * longest, "{count}: {texts:?}");
+            }
+        }
+    }
+}
+
 /// Queries meet the passages of other devices: the loss of two devices is that of one.
 #[test]
 fn negatives_cross_devices() {

@@ -310,9 +310,9 @@ impl RunArgs {
             (file.steps, file.epochs) = (None, None);
         }
         completed!(self, file,
-            options: [model, output, device, backend, dtype, epochs, steps, batch_size, accumulate, lr, schedule, warmup, optimizer, weight_decay,
-                max_grad_norm, dropout, perturb, seed, chunk_size, save_every, keep_checkpoints, max_length, eval_every,
-                patience],
+            options: [model, output, device, backend, dtype, epochs, steps, batch_size, accumulate, lr, schedule,
+                warmup, optimizer, weight_decay, max_grad_norm, dropout, perturb, seed, chunk_size, save_every,
+                keep_checkpoints, max_length, eval_every, patience],
             lists: [], switches: [save_last])
     }
 }
