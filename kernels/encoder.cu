@@ -1,4 +1,5 @@
 // The transformer's steps between products. encoder.h has their arguments.
+#include "encoder/activation.cuh"
 #include "encoder/heads.cuh"
 #include "encoder/norm.cuh"
 #include "encoder/pool.cuh"
@@ -18,4 +19,5 @@ TOLLER_STEPS(f16, StatesF16)
 TOLLER_STEPS(bf16, StatesBf16)
 TOLLER_STEPS(f32, StatesF32)
 TOLLER_STEP(toller_encoder_norm_wide_bf16, toller_norm_args, normalize_wide)
+TOLLER_STEP(toller_encoder_activate_f16, toller_activate_args, activate_rows<StatesF16>)
 TOLLER_STEP(toller_encoder_rows_f32, toller_rows_args, write_rows)

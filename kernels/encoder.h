@@ -109,6 +109,16 @@ typedef struct {
     uint64_t reserved[5];
 } toller_product_tma_args;
 
+/* activate_f16: the activation of each number, in place; the padding becomes zero. For products of cuBLASLt.
+ * Grid: any (warps take rows in turn). Block: TOLLER_NORM_THREADS. Shared memory: none. */
+typedef struct {
+    void *x; /* [rows] rows of `stride` bytes */
+    uint32_t rows;
+    uint32_t columns;
+    uint32_t stride;
+    uint32_t activation;
+} toller_activate_args;
+
 /* heads_*: queries, keys and values with heads padded to `padded` numbers, queries and keys rotated by the
  * position: number i and i + head_size / 2 by cos and sin.
  * Grid: any (warps take tokens in turn). Block: TOLLER_NORM_THREADS. Shared memory: none. */
@@ -256,6 +266,7 @@ typedef struct {
     X(toller_encoder_product_f16_256, toller_product_args)                                                            \
     X(toller_encoder_product_bf16_256, toller_product_args)                                                           \
     X(toller_encoder_norm_wide_bf16, toller_norm_args)                                                                \
+    X(toller_encoder_activate_f16, toller_activate_args)                                                              \
     X(toller_encoder_rows_f32, toller_rows_args)
 
 /* The kernels that only sm_90a has. */

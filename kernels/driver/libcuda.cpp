@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "driver/results.h"
+#include "driver/stand_in.h"
 #include "shim/shim.h"
 
 namespace {
@@ -158,6 +159,16 @@ Result has_code(const uint8_t *image) {
 }
 
 } // namespace
+
+Result stand_in::queue(void *stream, std::function<Result()> work) {
+    const Guard guard(one);
+    return put(stream, std::move(work));
+}
+
+bool stand_in::owns(const void *address, size_t bytes) {
+    const Guard guard(one);
+    return is_mine(reinterpret_cast<uint64_t>(address), bytes);
+}
 
 #define API extern "C" __attribute__((visibility("default"))) Result
 

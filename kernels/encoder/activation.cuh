@@ -20,3 +20,23 @@ __device__ inline void activate(uint32_t activation, float (&x)[UNIT]) {
 #pragma unroll
     for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] = activated(activation, x[i]);
 }
+
+// Whole rows in place. A warp for each row.
+template <class States>
+__device__ inline void activate_rows(const toller_activate_args &args) {
+    const uint32_t lane = threadIdx.x % 32, warps = gridDim.x * (blockDim.x / 32);
+    for (uint64_t row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; row < args.rows; row += warps) {
+        void *at = row_of(args.x, row, args.stride);
+        const auto from = chunks_of(static_cast<const void *>(at), args.stride);
+        for (uint32_t unit = lane; unit < units(args.columns); unit += 32) {
+            float x[UNIT];
+            States::load(x, from, unit);
+            activate(args.activation, x);
+#pragma unroll
+            for (uint32_t i = 0; i < UNIT; ++i) {
+                if (unit * UNIT + i >= args.columns) x[i] = 0;
+            }
+            States::store(chunks_of(at, args.stride), unit, x);
+        }
+    }
+}

@@ -23,6 +23,11 @@ void toller_shim_free(void *memory);
  * Returns 0, or 1 for what the hardware does not allow. */
 int toller_shim_tensor_map(void *map, const void *matrix, uint64_t row_bytes, uint64_t rows, uint64_t stride, uint32_t box_rows);
 
+/* A linear layer in f16, as a library would compute it: out = x weight^T + bias (+ residual), in f32, rounded once.
+ * `x` is [rows, depth], `weight` [outputs, depth], `bias` [outputs], `out` and `residual` (or null) [rows, outputs]. */
+void toller_shim_linear_f16(const uint16_t *x, const uint16_t *weight, const uint16_t *bias, const uint16_t *residual, uint16_t *out,
+                            uint32_t rows, uint32_t outputs, uint32_t depth);
+
 /* Bytes of the struct that a kernel takes; 0 if there is no such kernel. */
 size_t toller_shim_argument_bytes(const char *name);
 

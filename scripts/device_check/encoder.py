@@ -46,6 +46,7 @@ class Encoder:
                 step(f"rates in {dtype}", 40 if not slow else 300, lambda: self.rates(model, dtype))
             for dtype in DTYPES[:2]:
                 step(f"bulk copies in {dtype}", 40 if not slow else 300, lambda: self.bulk_copies(model, dtype))
+            step("cuBLASLt in f16", 40 if not slow else 300, lambda: self.rates(model, "f16", " with cuBLASLt", "--cublas"))
             step("peers", 90, lambda: self.peers(model))
 
     def make(self, model):

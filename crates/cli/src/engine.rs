@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use toller_engine::{Builder, Engine, EngineError, Event, ResolveOptions, Role, Work};
+use toller_gpu::Preference;
 use toller_hub::{Origin, env};
 use toller_ir::counted;
 use toller_simd::Isa;
@@ -22,10 +23,10 @@ pub fn open(ui: &Ui) -> crate::Result<Engine> {
     Ok(builder(ui).build()?)
 }
 
-/// The same with kernels of bulk tensor copies, if they are wanted.
-pub fn open_for_kernels(bulk_copies: bool, ui: &Ui) -> crate::Result<Engine> {
+/// The same, with another choice of what computes on devices.
+pub fn open_preferring(preference: Option<Preference>, ui: &Ui) -> crate::Result<Engine> {
     let builder = builder(ui);
-    Ok(if bulk_copies { builder.prefer_bulk_copies() } else { builder }.build()?)
+    Ok(preference.into_iter().fold(builder, Builder::prefer).build()?)
 }
 
 fn builder(ui: &Ui) -> Builder {

@@ -109,8 +109,8 @@ impl Engine {
         if let (Some(devices), Some(watcher)) = (&opened, &self.launch_watcher) {
             devices.watch(watcher);
         }
-        if let (Some(devices), true) = (&opened, self.bulk_copies) {
-            devices.prefer_bulk_copies();
+        if let (Some(devices), Some(preference)) = (&opened, self.preference) {
+            devices.prefer(preference);
         }
         Ok(opened)
     }

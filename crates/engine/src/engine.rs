@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use toller_files::{Input, OpenOptions, VerifyProgress, expand};
-use toller_gpu::Watcher;
+use toller_gpu::{Preference, Watcher};
 use toller_hub::ResolveOptions;
 
 use crate::EngineError;
@@ -23,7 +23,7 @@ pub struct Engine {
     pub(crate) observer: Option<Observer>,
     pub(crate) stop: Option<Arc<AtomicBool>>,
     pub(crate) launch_watcher: Option<Watcher>,
-    pub(crate) bulk_copies: bool,
+    pub(crate) preference: Option<Preference>,
 }
 
 /// Makes an [`Engine`].
@@ -36,7 +36,7 @@ pub struct Builder {
     observer: Option<Observer>,
     stop: Option<Arc<AtomicBool>>,
     launch_watcher: Option<Watcher>,
-    bulk_copies: bool,
+    preference: Option<Preference>,
 }
 
 impl Builder {
@@ -91,10 +91,10 @@ impl Builder {
         self
     }
 
-    /// Chooses kernels with bulk tensor copies on devices that have them: to measure them.
+    /// Chooses what computes on devices instead of the usual kernels: to measure it.
     #[must_use]
-    pub fn prefer_bulk_copies(mut self) -> Self {
-        self.bulk_copies = true;
+    pub fn prefer(mut self, preference: Preference) -> Self {
+        self.preference = Some(preference);
         self
     }
 
@@ -120,7 +120,7 @@ impl Builder {
             observer: self.observer,
             stop: self.stop,
             launch_watcher: self.launch_watcher,
-            bulk_copies: self.bulk_copies,
+            preference: self.preference,
         })
     }
 }

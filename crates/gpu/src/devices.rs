@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::device::{self, Device, DeviceFacts, Watcher};
+use crate::device::{self, Device, DeviceFacts, Preference, Watcher};
 use crate::error::DeviceError;
 
 /// Opened devices, at least one.
@@ -95,9 +95,9 @@ impl Devices {
         self.0.iter().for_each(|device| device.controls().limit_capability(most));
     }
 
-    /// Chooses kernels with bulk tensor copies where there are any.
-    pub fn prefer_bulk_copies(&self) {
-        self.0.iter().for_each(|device| device.controls().prefer_bulk_copies());
+    /// Chooses what computes, from the next model or search on.
+    pub fn prefer(&self, preference: Preference) {
+        self.0.iter().for_each(|device| device.controls().prefer(preference));
     }
 
     /// The devices, in order.

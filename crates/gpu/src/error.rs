@@ -45,9 +45,14 @@ pub enum DeviceError {
         /// Its compute capability.
         capability: (u32, u32),
     },
-    /// There is no cuBLAS to measure the peer's rate with.
-    #[error("the rate of matrix products is measured with cuBLAS, and libcublas.so.13 is not found")]
-    NoBlas,
+    /// A library of NVIDIA's that ours is compared with is not found.
+    #[error("{what} takes NVIDIA's cuBLAS, and {library} is not found")]
+    NoLibrary {
+        /// What takes it.
+        what: &'static str,
+        /// Its file.
+        library: &'static str,
+    },
     /// The device has less free memory than some work needs.
     #[error("{name} has {free} bytes of free memory, and {what} needs at least {needed}")]
     TooLittleMemory {
@@ -102,11 +107,11 @@ impl Explain for DeviceError {
                 Setting::Device.to("cuda:all"),
             ),
             Self::TooOldDevice { .. } => remedy!("use an A100, H100 or a newer GPU, or {}", on_cpu()),
-            Self::NoBlas => {
-                "name the folder of libcublas.so.13 in LD_LIBRARY_PATH: that of a CUDA toolkit, or of \
+            Self::NoLibrary { library, .. } => format!(
+                "name the folder of {library} in LD_LIBRARY_PATH: that of a CUDA toolkit, or of \
                  `pip install nvidia-cublas`"
-                    .into()
-            }
+            )
+            .into(),
             Self::TooLittleMemory { .. } => remedy!(
                 "free memory that other programs hold on the device (see nvidia-smi), search with a smaller \
                  {}, cut texts by {}, or use {}",

@@ -5,7 +5,7 @@ mod first_ranks;
 
 use half::{bf16, f16};
 use proptest::prelude::*;
-use toller_gpu::Devices;
+use toller_gpu::{Devices, Preference};
 use toller_ir::{DocOrd, Explain, Ranking};
 use toller_simd::Isa;
 
@@ -262,7 +262,7 @@ fn backends(seed: u64, little: u64) -> Vec<Backend> {
         }
         2 => {
             let devices = Devices::shim(&[little, 1 << 30]);
-            devices.prefer_bulk_copies();
+            devices.prefer(Preference::BulkCopies);
             backends.push(Backend::Devices(devices));
         }
         _ => {}

@@ -14,6 +14,16 @@ unsafe extern "C" {
         stride: u64,
         box_rows: u32,
     ) -> c_int;
+    fn toller_shim_linear_f16(
+        x: *const u16,
+        weight: *const u16,
+        bias: *const u16,
+        residual: *const u16,
+        out: *mut u16,
+        rows: u32,
+        outputs: u32,
+        depth: u32,
+    );
     fn toller_shim_launch(
         kernel: *const c_char,
         args: *const c_void,
@@ -105,4 +115,36 @@ pub unsafe fn launch(
     }
     // SAFETY: the shim has ended the text with a zero byte.
     Err(unsafe { CStr::from_ptr(error.as_ptr()) }.to_string_lossy().into_owned())
+}
+
+/// The matrices of a linear layer in f16, dense: `x` `[rows, depth]`, `weight` `[outputs, depth]`, `bias`
+/// `[outputs]`, `out` and `residual` (or null) `[rows, outputs]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Linear {
+    /// The states.
+    pub x: *const u16,
+    /// The weight.
+    pub weight: *const u16,
+    /// The bias.
+    pub bias: *const u16,
+    /// What is added to the results, or null.
+    pub residual: *const u16,
+    /// The results.
+    pub out: *mut u16,
+    /// Rows of the states.
+    pub rows: u32,
+    /// Rows of the weight.
+    pub outputs: u32,
+    /// Numbers of a row of the states and of the weight.
+    pub depth: u32,
+}
+
+/// Computes a linear layer as a library of matrix products does: sums in f32, rounded once.
+///
+/// # Safety
+/// The matrices are where `linear` says, and nothing else uses them meanwhile.
+pub unsafe fn multiply(linear: Linear) {
+    let Linear { x, weight, bias, residual, out, rows, outputs, depth } = linear;
+    // SAFETY: the caller vouches for the matrices.
+    unsafe { toller_shim_linear_f16(x, weight, bias, residual, out, rows, outputs, depth) };
 }

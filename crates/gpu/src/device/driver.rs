@@ -10,9 +10,10 @@ use cudarc::driver::sys::CUfunction_attribute_enum as FunctionAttribute;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DriverError, result};
 
+use super::blas_lt::BlasLt;
 use super::{
-    Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Matrix, Queue,
-    TensorMap,
+    Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, LibraryProduct, Matrix,
+    Queue, TensorMap,
 };
 use crate::error::DeviceError;
 
@@ -39,6 +40,8 @@ pub(crate) struct CudaDevice {
     results: Arc<CudaStream>,
     modules: Vec<Arc<CudaModule>>,
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
+    /// NVIDIA's library of products, once it is used.
+    blas_lt: Mutex<Option<BlasLt>>,
 }
 
 /// See [`super::count`].
@@ -126,6 +129,7 @@ impl CudaDevice {
             results,
             modules,
             functions: Mutex::default(),
+            blas_lt: Mutex::default(),
         })
     }
 
@@ -352,19 +356,30 @@ impl Device for CudaDevice {
         self.check(launch.kernel, launched)
     }
 
-    unsafe fn time_kernel(&self, launch: &Launch<'_>) -> Result<f64, DeviceError> {
+    unsafe fn queue_product(&self, product: &LibraryProduct) -> Result<(), DeviceError> {
+        self.bind()?;
+        let mut opened = self.blas_lt.lock().unwrap_or_else(PoisonError::into_inner);
+        let library = match &mut *opened {
+            Some(library) => library,
+            none => none.insert(BlasLt::open(&self.context, &self.facts.name)?),
+        };
+        // SAFETY: the caller vouches for the matrices.
+        unsafe { library.multiply(product, &self.compute, &self.facts.name) }
+    }
+
+    fn time(&self, name: &str, work: &dyn Fn() -> Result<(), DeviceError>) -> Result<f64, DeviceError> {
+        self.bind()?;
         let event = || {
             let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
             self.check("cuEventCreate", self.context.new_event(Some(flags)))
         };
         let (start, end) = (event()?, event()?);
         self.check("cuEventRecord", start.record(&self.compute))?;
-        // SAFETY: the caller vouches for the argument and the memory.
-        unsafe { self.queue_kernel(launch)? };
-        // Waits for the kernel, so this is where its faults are reported.
+        work()?;
+        // Waits for the work, so this is where its faults are reported.
         let ended = end.record(&self.compute).and_then(|()| end.synchronize());
         let milliseconds = ended.and_then(|()| elapsed_milliseconds(&start, &end));
-        Ok(f64::from(self.check(launch.kernel, milliseconds)?) * 1e-3)
+        Ok(f64::from(self.check(name, milliseconds)?) * 1e-3)
     }
 
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError> {

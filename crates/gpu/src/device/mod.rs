@@ -4,6 +4,8 @@
 #[cfg(feature = "cuda")]
 mod blas;
 #[cfg(feature = "cuda")]
+mod blas_lt;
+#[cfg(feature = "cuda")]
 mod driver;
 #[cfg(any(test, feature = "shim"))]
 mod host;
@@ -21,7 +23,7 @@ use bytemuck::{Pod, Zeroable};
 pub(crate) use self::host::HostDevice;
 pub use self::memory::{Memory, Pinned};
 pub use self::tensor_map::{Matrix, TensorMap};
-pub use self::watch::{Controls, Watched, Watcher};
+pub use self::watch::{Controls, Preference, Watched, Watcher};
 use crate::error::DeviceError;
 
 /// A place in the memory of a device; zero is no place.
@@ -82,6 +84,28 @@ pub struct Launch<'a> {
     pub argument: &'a [u8],
 }
 
+/// A linear layer in f16 that NVIDIA's library computes: `out = x weight^T + bias`, plus `residual` if there
+/// is one, with sums in f32. Matrices are dense, and begin at multiples of 16 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct LibraryProduct {
+    /// States `[rows, depth]`.
+    pub x: Address,
+    /// Weight `[outputs, depth]`.
+    pub weight: Address,
+    /// Bias `[outputs]`.
+    pub bias: Address,
+    /// `[rows, outputs]`.
+    pub residual: Option<Address>,
+    /// `[rows, outputs]`; may be `residual`.
+    pub out: Address,
+    /// Rows of the states.
+    pub rows: u32,
+    /// Rows of the weight, a multiple of eight.
+    pub outputs: u32,
+    /// Numbers of a row, a multiple of eight.
+    pub depth: u32,
+}
+
 /// A device with its own memory and kernels. After an error it is of no further use.
 pub trait Device: Any + fmt::Debug + Send + Sync {
     /// The name and the sizes of the device.
@@ -95,9 +119,9 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         self.controls().limited(self.facts().capability)
     }
 
-    /// Whether kernels with bulk tensor copies are chosen where there are any.
-    fn prefers_bulk_copies(&self) -> bool {
-        self.controls().prefers_bulk_copies()
+    /// What is chosen where there is a choice, instead of the usual.
+    fn preference(&self) -> Option<Preference> {
+        self.controls().preference()
     }
 
     /// Bytes of memory that can still be allocated.
@@ -167,14 +191,28 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// The argument is the structure that the kernel takes. The memory at its addresses is as large as the
     /// kernel requires and lives until the kernel is done.
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let Some(watcher) = self.controls().watcher() else {
-            // SAFETY: the caller vouches for the argument and the memory.
-            return unsafe { self.queue_kernel(launch) };
-        };
-        watcher(&Watched::new(launch, None));
         // SAFETY: the caller vouches for the argument and the memory.
-        let seconds = unsafe { self.time_kernel(launch)? };
-        watcher(&Watched::new(launch, Some(seconds)));
+        self.watched(Watched::kernel(launch), &|| unsafe { self.queue_kernel(launch) })
+    }
+
+    /// Queues a product of NVIDIA's library for [`Queue::Compute`]. It is watched as kernels are.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoLibrary`] where the library is not found.
+    ///
+    /// # Safety
+    /// The matrices are as [`LibraryProduct`] says, and live until the product is done.
+    unsafe fn multiply(&self, product: &LibraryProduct) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the matrices.
+        self.watched(Watched::product(product), &|| unsafe { self.queue_product(product) })
+    }
+
+    /// Does `work`, which queues one step. If the device has a watcher, waits until the step has ended.
+    fn watched(&self, step: Watched, work: &dyn Fn() -> Result<(), DeviceError>) -> Result<(), DeviceError> {
+        let Some(watcher) = self.controls().watcher() else { return work() };
+        watcher(&step);
+        let seconds = self.time(step.kernel, work)?;
+        watcher(&Watched { seconds: Some(seconds), ..step });
         Ok(())
     }
 
@@ -184,11 +222,15 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// As for [`Device::launch`].
     unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError>;
 
-    /// Queues a kernel for [`Queue::Compute`], waits for it, and returns its seconds.
+    /// Queues a product of NVIDIA's library for [`Queue::Compute`].
     ///
     /// # Safety
-    /// As for [`Device::launch`].
-    unsafe fn time_kernel(&self, launch: &Launch<'_>) -> Result<f64, DeviceError>;
+    /// As for [`Device::multiply`].
+    unsafe fn queue_product(&self, product: &LibraryProduct) -> Result<(), DeviceError>;
+
+    /// Does `work`, which queues steps for [`Queue::Compute`], waits for them, and returns their seconds.
+    /// `name` names them in errors.
+    fn time(&self, name: &str, work: &dyn Fn() -> Result<(), DeviceError>) -> Result<f64, DeviceError>;
 
     /// Waits for all work of a queue.
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError>;

@@ -2,19 +2,18 @@
 //! which kernels it prefers.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Launch;
+use super::{Launch, LibraryProduct};
 
 /// A launch as a watcher sees it: before the kernel starts, and after it has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
-    /// The name of the kernel.
+    /// The name of the kernel, or of the library's function.
     pub kernel: &'static str,
-    /// Blocks, in three dimensions.
+    /// Blocks, in three dimensions; of a library's product, the rows, the outputs and the depth.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads of a block; 0 for a library's product.
     pub threads: u32,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,
@@ -23,9 +22,15 @@ pub struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(launch: &Launch<'_>, seconds: Option<f64>) -> Self {
+    pub(super) fn kernel(launch: &Launch<'_>) -> Self {
         let Launch { kernel, grid, threads, shared_bytes, .. } = *launch;
-        Self { kernel, grid, threads, shared_bytes, seconds }
+        Self { kernel, grid, threads, shared_bytes, seconds: None }
+    }
+
+    pub(super) fn product(product: &LibraryProduct) -> Self {
+        let LibraryProduct { rows, outputs, depth, .. } = *product;
+        let grid = [rows, outputs, depth];
+        Self { kernel: "cublasLtMatmul", grid, threads: 0, shared_bytes: 0, seconds: None }
     }
 }
 
@@ -33,7 +38,11 @@ impl Watched {
 impl fmt::Display for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, grid: [x, y, z], threads, shared_bytes, seconds } = self;
-        write!(f, "{kernel}: {x} x {y} x {z} blocks of {threads} threads, {shared_bytes} bytes: ")?;
+        write!(f, "{kernel}: {x} x {y} x {z}")?;
+        if *threads > 0 {
+            write!(f, " blocks of {threads} threads, {shared_bytes} bytes")?;
+        }
+        f.write_str(": ")?;
         match seconds {
             Some(seconds) => write!(f, "{:.1} us", seconds * 1e6),
             None => f.write_str("starts"),
@@ -44,12 +53,21 @@ impl fmt::Display for Watched {
 /// Is called twice for every launch. A device that has a watcher waits for each kernel.
 pub type Watcher = Arc<dyn Fn(&Watched) + Send + Sync>;
 
+/// What computes instead of the usual kernels, to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preference {
+    /// Kernels with bulk tensor copies, where there are any.
+    BulkCopies,
+    /// NVIDIA's cuBLASLt, for linear layers in f16 that are not gated.
+    Library,
+}
+
 /// What can be changed about an opened device.
 #[derive(Default)]
 pub struct Controls {
     watcher: Mutex<Option<Watcher>>,
     most_capability: Mutex<Option<(u32, u32)>>,
-    bulk_copies: AtomicBool,
+    preference: Mutex<Option<Preference>>,
 }
 
 impl Controls {
@@ -67,13 +85,13 @@ impl Controls {
         *locked(&self.most_capability) = Some(most);
     }
 
-    /// Chooses kernels with bulk tensor copies where there are any.
-    pub fn prefer_bulk_copies(&self) {
-        self.bulk_copies.store(true, Ordering::Relaxed);
+    /// Chooses what computes, from the next model or search on.
+    pub fn prefer(&self, preference: Preference) {
+        *locked(&self.preference) = Some(preference);
     }
 
-    pub(super) fn prefers_bulk_copies(&self) -> bool {
-        self.bulk_copies.load(Ordering::Relaxed)
+    pub(super) fn preference(&self) -> Option<Preference> {
+        *locked(&self.preference)
     }
 
     /// The compute capability that a device of this capability acts with.

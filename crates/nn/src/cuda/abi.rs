@@ -79,6 +79,17 @@ pub(crate) struct ProductTma {
     pub(crate) reserved: [u64; 5],
 }
 
+/// The argument of `activate_f16`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct Activate {
+    pub(crate) x: Address,
+    pub(crate) rows: u32,
+    pub(crate) columns: u32,
+    pub(crate) stride: u32,
+    pub(crate) activation: u32,
+}
+
 /// The argument of `heads_*`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]

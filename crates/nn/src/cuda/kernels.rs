@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Launch, Matrix};
+use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Launch, Matrix, Preference};
 
 use super::abi;
 use super::number::{Number, UNIT};
@@ -24,6 +24,7 @@ const NORM: [&str; 3] = by_number!("norm", "");
 const HEADS: [&str; 3] = by_number!("heads", "");
 const PREFIX: [&str; 3] = by_number!("prefix", "");
 const POOL: [&str; 3] = by_number!("pool", "");
+const ACTIVATE: &str = "toller_encoder_activate_f16";
 const NORM_WIDE: &str = "toller_encoder_norm_wide_bf16";
 const ROWS: &str = "toller_encoder_rows_f32";
 
@@ -99,7 +100,7 @@ fn has_wgmma(device: &dyn Device) -> bool {
 }
 
 fn copies_in_bulk(device: &dyn Device) -> bool {
-    has_wgmma(device) && device.prefers_bulk_copies()
+    has_wgmma(device) && device.preference() == Some(Preference::BulkCopies)
 }
 
 /// Rows of the tiles of most products.
@@ -196,6 +197,15 @@ impl Kernels {
             product,
             reserved: [0; 5],
         })
+    }
+
+    /// Activates states of f16 in place.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`].
+    pub(super) unsafe fn activate(&self, args: abi::Activate) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.by_warps(ACTIVATE, args.rows, &args) }
     }
 
     /// Pads and rotates heads.
@@ -308,13 +318,13 @@ const WARP: u32 = 32;
 pub(super) fn names() -> Vec<&'static str> {
     let narrow = [NARROW.names, MIDDLE.names].concat();
     let steps = [EMBED, NORM, HEADS, PREFIX, POOL].concat();
-    let others = [WIDE.names[1], WIDE.names[2], NORM_WIDE, ROWS];
+    let others = [WIDE.names[1], WIDE.names[2], ACTIVATE, NORM_WIDE, ROWS];
     [narrow, steps, ATTENTION.concat(), others.to_vec()].concat()
 }
 
 #[cfg(test)]
 mod tests {
-    use toller_gpu::Devices;
+    use toller_gpu::{Devices, Preference};
 
     use super::{Number, tile};
 
@@ -323,7 +333,7 @@ mod tests {
         let devices = Devices::shim(&[1 << 20]);
         let is_bulk = |number, rows| tile(number, rows, &**devices.iter().next().expect("a device")).is_bulk;
         assert!(!is_bulk(Number::F16, 768));
-        devices.prefer_bulk_copies();
+        devices.prefer(Preference::BulkCopies);
         for of_bert in [384, 768, 1152, 1536, 2304, 3072] {
             assert!(is_bulk(Number::F16, of_bert) && is_bulk(Number::Bf16, of_bert), "{of_bert}");
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use half::bf16;
-use toller_gpu::{Address, Device, DeviceError, Memory};
+use toller_gpu::{Address, Device, DeviceError, LibraryProduct, Memory, Preference};
 
 use super::abi;
 use super::kernels::padded_head;
@@ -22,6 +22,8 @@ pub struct CudaTable {
 pub struct CudaLinear {
     weight: Memory<u8>,
     bias: Memory<f32>,
+    /// The bias as NVIDIA's library takes it, if the library multiplies this layer.
+    library_bias: Option<Memory<u8>>,
     /// Rows of the weight in whole units; of both halves.
     weight_rows: usize,
     /// Bytes of a row of the weight.
@@ -72,7 +74,13 @@ impl CudaLinear {
         number: Number,
         layer: &LinearParameters<'_>,
     ) -> Result<Self, NnError> {
+        let by_library = number == Number::F16 && device.preference() == Some(Preference::Library);
+        let library_bias = || {
+            let zeros = vec![0.0; layer.outputs()];
+            upload(device, layer.bias.unwrap_or(&zeros), layer.outputs(), number)
+        };
         Ok(Self {
+            library_bias: by_library.then(library_bias).transpose()?,
             weight: weight(device, layer.weight.values, layer.inputs(), number)?,
             weight_stride: weight_stride(layer.inputs(), number),
             bias: vector(device, layer.bias, layer.outputs())?,
@@ -98,11 +106,21 @@ impl CudaLinear {
             weight: weight(device, &rows, inputs, number)?,
             weight_stride: weight_stride(inputs, number),
             bias: vector(device, bias.as_deref(), weight_rows)?,
+            library_bias: None,
             weight_rows,
             number,
             inputs,
             outputs,
         })
+    }
+
+    /// The product as NVIDIA's library takes it, if the library multiplies this layer.
+    pub(super) fn library_product(&self, args: &abi::Product) -> Option<LibraryProduct> {
+        let bias = self.library_bias.as_ref()?.address();
+        let abi::Product { x, weight, residual, out, rows, weight_rows: outputs, .. } = *args;
+        let residual = (residual != Address::default()).then_some(residual);
+        let depth = args.depth_bytes / self.number.size() as u32;
+        Some(LibraryProduct { x, weight, bias, residual, out, rows, outputs, depth })
     }
 
     /// What a product takes of the layer.

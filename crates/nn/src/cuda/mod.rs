@@ -20,7 +20,7 @@ pub(crate) mod tests;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use toller_gpu::{Address, Device};
+use toller_gpu::{Address, Device, DeviceError, LibraryProduct};
 
 pub use self::batch::CudaBatch;
 use self::kernels::Kernels;
@@ -135,8 +135,37 @@ impl Cuda {
         };
         // SAFETY: the states are of `x.rows` rows and their widths were checked; a residual has the shape of
         // `out`, as `close` checks. Blocks are used again only by work that is queued later.
-        unsafe { self.kernels.product(layer.number, args)? };
+        unsafe {
+            match layer.library_product(&args) {
+                Some(product) => self.multiply_by_library(&product, args)?,
+                None => self.kernels.product(layer.number, args)?,
+            }
+        }
         Ok(out)
+    }
+
+    /// A layer's product by NVIDIA's library, and the activation that follows.
+    ///
+    /// # Safety
+    /// The arrays are as `kernels/encoder.h` says; `product` is of the same ones as `args`.
+    unsafe fn multiply_by_library(
+        &self,
+        product: &LibraryProduct,
+        args: abi::Product,
+    ) -> Result<(), DeviceError> {
+        if args.rows == 0 {
+            return Ok(());
+        }
+        let abi::Product { out: x, rows, columns, stride, activation, .. } = args;
+        // SAFETY: the caller vouches for the arrays. Rows of f16 are dense, and a residual is of f16, too:
+        // only sums of bf16 are wide.
+        unsafe {
+            self.device.multiply(product)?;
+            if activation == Activation::Identity as u32 {
+                return Ok(());
+            }
+            self.kernels.activate(abi::Activate { x, rows, columns, stride, activation })
+        }
     }
 
     /// The type of sums with a residual. In bf16 they are f32: rounding them costs more than its share of

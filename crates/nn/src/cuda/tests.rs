@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use toller_gpu::{Devices, Memory};
+use toller_gpu::{Devices, KernelTimes, Memory, Preference};
 
 use super::number::Number;
 use super::{Cuda, abi, kernels};
@@ -27,25 +27,31 @@ pub(crate) enum Kernels {
     OfH100,
     OfA100,
     WithBulkCopies,
+    OfLibrary,
 }
 
 /// The machine's GPU with these kernels; where there is none, a stand-in.
 pub(crate) fn gpu(kernels: Kernels, precision: Precision) -> Cuda {
+    Cuda::new(devices(kernels).iter().next().unwrap().clone(), precision).unwrap()
+}
+
+fn devices(kernels: Kernels) -> Devices {
     let devices = of_machine(kernels).unwrap_or_else(|| Devices::shim(&[256 << 20]));
     match kernels {
         Kernels::OfH100 => devices.limit_capability((9, 0)),
         Kernels::OfA100 => devices.limit_capability((8, 0)),
-        Kernels::WithBulkCopies => devices.prefer_bulk_copies(),
+        Kernels::WithBulkCopies => devices.prefer(Preference::BulkCopies),
+        Kernels::OfLibrary => devices.prefer(Preference::Library),
     }
-    Cuda::new(devices.iter().next().unwrap().clone(), precision).unwrap()
+    devices
 }
 
 /// The machine's GPU if it has one: opened once for each choice, since opening takes longer than a test.
 /// With the environment variable TOLLER_WATCH_LAUNCHES, every launch on it is printed.
 fn of_machine(kernels: Kernels) -> Option<Devices> {
-    static OPENED: LazyLock<[Option<Devices>; 3]> = LazyLock::new(|| {
+    static OPENED: LazyLock<[Option<Devices>; 4]> = LazyLock::new(|| {
         let prints = std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some();
-        [(), (), ()].map(|()| Devices::of_machine(prints))
+        [(); 4].map(|()| Devices::of_machine(prints))
     });
     OPENED[kernels as usize].clone()
 }
@@ -140,6 +146,33 @@ fn products_at_the_edges_of_tiles() {
                     assert_eq!(found[..first.len()], *first, "a row alone: {what}");
                 }
             }
+        }
+    }
+}
+
+/// The library's sums have an order of their own, so a row alone is not compared bit by bit. It takes the
+/// plain layers and those with a residual; a gated one stays with our kernels.
+#[test]
+fn products_of_the_library_are_near() {
+    let (_, tolerance) = PRECISIONS[1];
+    for (activation, (rows, outputs, inputs)) in
+        ACTIVATIONS.into_iter().zip([(1, 7, 1), (3, 65, 64), (129, 130, 150), (2, 200, 70), (40, 384, 96)])
+    {
+        let has_bias = outputs > 100;
+        let (layer, other) =
+            (Layer::new(1, outputs, inputs, has_bias), Layer::new(2, outputs, inputs, has_bias));
+        let devices = devices(Kernels::OfLibrary);
+        let backend = Cuda::new(devices.iter().next().unwrap().clone(), Precision::F16).unwrap();
+        let times = KernelTimes::default();
+        let found = devices.watched(&times.watcher(), || layers(&backend, rows, &layer, &other, activation));
+        let launches =
+            |kernel| times.all().iter().find(|time| time.kernel == kernel).map_or(0, |time| time.launches);
+        assert_eq!(launches("cublasLtMatmul"), 2, "the plain layer and that with a residual");
+        assert_eq!(launches("toller_encoder_activate_f16"), u64::from(activation != Activation::Identity));
+        let expected = layers(&Reference, rows, &layer, &other, activation);
+        for (found, expected) in found.iter().zip(&expected) {
+            let error = relative_error(found, expected);
+            assert!(error < tolerance / 2.0, "{error}: {rows} x {outputs} x {inputs}, {activation:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{Device, DeviceError, Launch, Matrix, Queue};
+use toller_gpu::{Device, DeviceError, Launch, Matrix, Preference, Queue};
 
 use super::abi;
 use crate::collection::Vectors;
@@ -134,7 +134,7 @@ fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
     let fits = |variant: &&Variant| variant.shared_bytes <= facts.shared_bytes;
     let wide = narrow.iter().find(|variant| variant.width as usize >= queries);
     let wide = wide.unwrap_or(match has_wgmma {
-        true if device.prefers_bulk_copies() => &TMA,
+        true if device.preference() == Some(Preference::BulkCopies) => &TMA,
         true => &WGMMA,
         false => widest,
     });

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use half::f16;
-use toller_gpu::{DeviceError, Devices, KernelTimes, Watcher};
+use toller_gpu::{DeviceError, Devices, KernelTimes, Preference, Watcher};
 use toller_ir::{DocOrd, Explain};
 
 use super::kernels::{Kernels, MOST_PAIRS_OF_QUERY};
@@ -99,7 +99,7 @@ fn pairs_take_no_more_than_is_planned() {
         let devices = Devices::shim(&[1 << 20]);
         match engine {
             "256" => devices.limit_capability((8, 0)),
-            "tma" => devices.prefer_bulk_copies(),
+            "tma" => devices.prefer(Preference::BulkCopies),
             _ => {}
         }
         let kernels = Kernels::new(devices.iter().next().unwrap().clone());
@@ -201,7 +201,7 @@ fn bulk_copies_find_what_others_find() {
         [(Scan::Auto, "toller_ip_topk_scan_f32_tma"), (Scan::Int8, "toller_ip_topk_scan_int8_tma")]
     {
         let devices = Devices::shim(&[64 << 20]);
-        devices.prefer_bulk_copies();
+        devices.prefer(Preference::BulkCopies);
         let times = KernelTimes::default();
         devices.watched(&times.watcher(), || search(&devices, &collection, &queries, k, scan));
         let launches = |name: &str| times.all().iter().find(|time| time.kernel == name).unwrap().launches;

@@ -10,6 +10,8 @@ use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Pass, Timings, Words};
 use toller_encoder::{Compute, DualEncoder, Role, TextInput};
+use toller_engine::Encoder;
+use toller_gpu::Preference;
 use toller_nn::Precision;
 use toller_pipeline::{EncodeJob, PipelineError};
 use toller_simd::Isa;
@@ -36,6 +38,10 @@ pub struct BenchEncodeArgs {
     #[arg(long)]
     bulk_copies: bool,
 
+    /// Multiply f16 layers by NVIDIA's cuBLASLt on GPUs, to compare with Toller's kernels
+    #[arg(long, conflicts_with = "bulk_copies")]
+    cublas: bool,
+
     #[command(flatten)]
     texts: TextArgs,
 
@@ -44,6 +50,35 @@ pub struct BenchEncodeArgs {
 
     #[command(flatten)]
     model_args: ModelArgs,
+}
+
+impl BenchEncodeArgs {
+    /// What is measured instead of the usual kernels.
+    fn preference(&self) -> Option<Preference> {
+        match (self.bulk_copies, self.cublas) {
+            (true, _) => Some(Preference::BulkCopies),
+            (_, true) => Some(Preference::Library),
+            _ => None,
+        }
+    }
+
+    /// Refuses a choice of kernels that has no effect.
+    fn check(&self, encoder: &Encoder) -> Result<(), UsageError> {
+        let Some(preference) = self.preference() else { return Ok(()) };
+        let flag = if self.cublas { "--cublas" } else { "--bulk-copies" };
+        let Compute::Gpus(devices) = encoder.compute() else {
+            let message = format!("{flag} is for GPUs, and this model runs on the CPU or through candle");
+            return Err(UsageError::new(message, "add --device cuda"));
+        };
+        match preference {
+            Preference::BulkCopies => check_bulk_copies(devices),
+            Preference::Library if encoder.dtype() != Precision::F16 => {
+                let message = format!("{flag} is for f16, and this model computes in {}", encoder.dtype());
+                Err(UsageError::new(message, "add --dtype f16"))
+            }
+            Preference::Library => Ok(()),
+        }
+    }
 }
 
 /// The least number of passes over the texts.
@@ -59,15 +94,9 @@ const QUERIES: u64 = 256;
 pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
-    let engine = engine::open_for_kernels(args.bulk_copies, ui)?;
+    let engine = engine::open_preferring(args.preference(), ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
-    if args.bulk_copies {
-        let Compute::Gpus(devices) = encoder.compute() else {
-            let message = "--bulk-copies is for GPUs, and this model runs on the CPU or through candle";
-            return Err(UsageError::new(message, "add --device cuda").into());
-        };
-        check_bulk_copies(devices)?;
-    }
+    args.check(&encoder)?;
     let model = encoder.model();
     let tower = model.tower(Role::Passage);
     let passes = Passes { model, threads, directory: tempfile::tempdir()?, stop: &stop };

@@ -4,7 +4,7 @@ use toller_bench::BenchError;
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::search::Case;
 use toller_engine::Device;
-use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes};
+use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes, Preference};
 use toller_simd::Isa;
 use toller_topk::cuda::DeviceSearch;
 use toller_topk::{Filter, IpTopkError, Scan, TopK};
@@ -22,24 +22,24 @@ use crate::{engine, flags};
 pub(super) struct KernelChoice {
     /// As for at most this compute capability.
     pub(super) capability: Option<(u32, u32)>,
-    /// With bulk tensor copies.
-    pub(super) bulk_copies: bool,
+    /// Other kernels than the usual.
+    pub(super) preference: Option<Preference>,
 }
 
 impl KernelChoice {
     /// Whether it is another choice than the usual.
     pub(super) fn is_made(self) -> bool {
-        self.capability.is_some() || self.bulk_copies
+        self.capability.is_some() || self.preference.is_some()
     }
 
     /// Opens the devices, which follow the choice.
     fn open(self, device: Device, ui: &Ui) -> crate::Result<Option<Devices>> {
-        let engine = engine::open_for_kernels(self.bulk_copies, ui)?;
+        let engine = engine::open_preferring(self.preference, ui)?;
         let devices = engine.devices(device).map_err(engine::in_flags)?;
         if let (Some(devices), Some(capability)) = (&devices, self.capability) {
             devices.limit_capability(capability);
         }
-        if let (Some(devices), true) = (&devices, self.bulk_copies) {
+        if let (Some(devices), Some(Preference::BulkCopies)) = (&devices, self.preference) {
             check_bulk_copies(devices)?;
         }
         Ok(devices)
@@ -122,7 +122,9 @@ impl Machine {
             if limits.matrix_rate.is_finite() {
                 format!("{copies}, f16 matrix products {matrix} GFLOP/s (cuBLAS)")
             } else {
-                format!("{copies}; {}", flags::in_one_line(&DeviceError::NoBlas))
+                let what = "the rate of matrix products";
+                let missing = DeviceError::NoLibrary { what, library: "libcublas.so.13" };
+                format!("{copies}; {}", flags::in_one_line(&missing))
             }
         } else {
             format!("limits: reads {read} GB/s (of these vectors), f32 matrix products {matrix} GFLOP/s")

@@ -9,7 +9,7 @@ use toller_bench::limits::Limits;
 use toller_bench::search::{Case, Point, measure_search};
 use toller_engine::Device;
 use toller_files::FileError;
-use toller_gpu::KernelTime;
+use toller_gpu::{KernelTime, Preference};
 use toller_topk::Scan;
 
 use super::machine::{KernelChoice, Machine};
@@ -88,7 +88,8 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
-    let choice = KernelChoice { capability: args.capability, bulk_copies: args.bulk_copies };
+    let preference = args.bulk_copies.then_some(Preference::BulkCopies);
+    let choice = KernelChoice { capability: args.capability, preference };
     let mut machine = Machine::open(args.device, choice, threads, ui)?;
     if (args.kernel_times || choice.is_made()) && !machine.has_kernels() {
         let message =

@@ -1,7 +1,7 @@
 //! A small search with every type and every engine of the scan. Each is a test of its own, so that the first
 //! run on a machine can give each a process, and learn which of them fails or hangs.
 
-use toller_gpu::{Devices, KernelTimes};
+use toller_gpu::{Devices, KernelTimes, Preference};
 use toller_ir::{DocOrd, Filter};
 
 use super::{numbers, opened};
@@ -41,7 +41,7 @@ fn search(dtype: &str, scan: Scan, vectors: Vectors<'_>, engine: Engine) {
     }
     devices.limit_capability(capability);
     if suffix == "tma" {
-        devices.prefer_bulk_copies();
+        devices.prefer(Preference::BulkCopies);
     }
     let segment = Segment { first: DocOrd(0), vectors, codes: None };
     let collection = Collection::new(DIM, vec![segment]).unwrap();
