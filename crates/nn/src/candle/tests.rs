@@ -123,7 +123,8 @@ proptest! {
         let smooth = if model.activation == Activation::Relu { Activation::Gelu } else { model.activation };
         // A norm of one number, and a centered one of two, gives little but a sign: a step, not a slope.
         let model = Model { activation: smooth, poolings: SMOOTH, width: model.width.max(3), ..model };
-        check_gradients(&model, DType::F64, 1e-5);
+        // Differences see the curvature of narrow norms: 1e-5 of a slope.
+        check_gradients(&model, DType::F64, 1e-4);
     }
 }
 
