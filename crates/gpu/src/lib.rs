@@ -6,6 +6,7 @@ mod devices;
 mod error;
 mod rates;
 mod times;
+mod turns;
 
 pub use self::arena::{Arena, Block};
 pub use self::device::{
@@ -16,3 +17,4 @@ pub use self::devices::Devices;
 pub use self::error::DeviceError;
 pub use self::rates::DeviceRates;
 pub use self::times::{KernelTime, KernelTimes};
+pub use self::turns::{Turn, Turns};

@@ -16,6 +16,7 @@ use super::{
     Queue, TensorMap,
 };
 use crate::error::DeviceError;
+use crate::turns::Turns;
 
 mod embedded {
     //! The kernels, as the build script writes them.
@@ -33,6 +34,7 @@ const BOX_BYTES: u32 = 128;
 pub(crate) struct CudaDevice {
     facts: DeviceFacts,
     controls: Controls,
+    turns: Turns,
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
     copies: [Arc<CudaStream>; COPY_QUEUES],
@@ -123,6 +125,7 @@ impl CudaDevice {
         Ok(Self {
             facts,
             controls: Controls::default(),
+            turns: Turns::default(),
             context,
             compute,
             copies,
@@ -217,6 +220,10 @@ impl Device for CudaDevice {
 
     fn controls(&self) -> &Controls {
         &self.controls
+    }
+
+    fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {

@@ -9,6 +9,7 @@ use toller_shim::Linear;
 
 use super::{Address, Controls, Device, DeviceFacts, Launch, LibraryProduct, Matrix, Queue, TensorMap};
 use crate::error::DeviceError;
+use crate::turns::Turns;
 
 /// Held by a launch of any stand-in: the shim runs one at a time.
 static LAUNCHES: Mutex<()> = Mutex::new(());
@@ -18,6 +19,7 @@ static LAUNCHES: Mutex<()> = Mutex::new(());
 pub(crate) struct HostDevice {
     facts: DeviceFacts,
     controls: Controls,
+    turns: Turns,
     /// The bytes of each allocation, by address.
     allocated: Mutex<HashMap<u64, usize>>,
     /// The layout of each pinned buffer of the host, by address.
@@ -37,7 +39,13 @@ impl HostDevice {
             shared_bytes: 227 << 10,
             memory_bytes,
         };
-        Self { facts, controls: Controls::default(), allocated: Mutex::default(), pinned: Mutex::default() }
+        Self {
+            facts,
+            controls: Controls::default(),
+            turns: Turns::default(),
+            allocated: Mutex::default(),
+            pinned: Mutex::default(),
+        }
     }
 
     fn allocated(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
@@ -52,6 +60,10 @@ impl Device for HostDevice {
 
     fn controls(&self) -> &Controls {
         &self.controls
+    }
+
+    fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {

@@ -25,6 +25,7 @@ pub use self::memory::{Memory, Pinned};
 pub use self::tensor_map::{Matrix, TensorMap};
 pub use self::watch::{Controls, Preference, Watched, Watcher};
 use crate::error::DeviceError;
+use crate::turns::Turns;
 
 /// A place in the memory of a device; zero is no place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -113,6 +114,9 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
 
     /// What can be changed about the device.
     fn controls(&self) -> &Controls;
+
+    /// Whose turn it is to queue work.
+    fn turns(&self) -> &Turns;
 
     /// The compute capability for which kernels are chosen: at most that of the device.
     fn capability(&self) -> (u32, u32) {

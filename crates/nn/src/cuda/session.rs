@@ -111,6 +111,7 @@ impl CudaScratch {
             pinned.synchronize()?;
         }
         self.uploaded = Some(Uploaded { id: batch.id, words });
+        batch.turn.get_or_init(|| self.device.turns().take());
         Ok(())
     }
 

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, Barrier, LazyLock, Mutex};
+use std::thread::ThreadId;
 
-use toller_gpu::{Devices, KernelTimes, Memory, Preference};
+use toller_gpu::{Devices, KernelTimes, Memory, Preference, Watcher};
 
 use super::number::Number;
 use super::{Cuda, abi, kernels};
@@ -279,6 +280,44 @@ fn a_session_allocates_nothing_for_batches_that_are_not_larger() {
     for lengths in [vec![50], vec![1, 2, 3], vec![20, 30]] {
         Model { lengths, ..model.clone() }.run_in(backend, &mut scratch, 0, 1);
         assert_eq!(backend.device.free_bytes().unwrap(), free);
+    }
+}
+
+/// Else two sessions that begin together end together, and the device waits while both prepare.
+#[test]
+fn steps_of_two_sessions_do_not_mix() {
+    let devices = Devices::shim(&[256 << 20]);
+    let backend = &Cuda::new(devices.iter().next().unwrap().clone(), Precision::F16).unwrap();
+    let steps: Mutex<Vec<(ThreadId, &str)>> = Mutex::default();
+    let steps = Arc::new(steps);
+    let (seen, both) = (steps.clone(), &Barrier::new(2));
+    let watcher: Watcher = Arc::new(move |step| {
+        if step.seconds.is_none() {
+            seen.lock().unwrap().push((std::thread::current().id(), step.kernel));
+        }
+    });
+    devices.watched(&watcher, || {
+        std::thread::scope(|scope| {
+            for lengths in [vec![3, 1], vec![2]] {
+                scope.spawn(move || {
+                    let model = Model { lengths, poolings: &[Pooling::Mean], ..long() };
+                    let mut scratch = backend.scratch();
+                    both.wait();
+                    for _ in 0..4 {
+                        model.run_in(backend, &mut scratch, 0, 1);
+                    }
+                });
+            }
+        });
+    });
+    let steps = steps.lock().unwrap();
+    let batches: Vec<_> = steps.chunk_by(|(_, _), (_, next)| !next.contains("embed")).collect();
+    assert_eq!(batches.len(), 8, "{steps:?}");
+    for batch in batches {
+        let thread = batch[0].0;
+        // What follows the pooling needs no batch.
+        let whole = batch.iter().take_while(|(_, kernel)| !kernel.contains("pool"));
+        assert!(whole.clone().count() > 3 && whole.clone().all(|&(other, _)| other == thread), "{batch:?}");
     }
 }
 
