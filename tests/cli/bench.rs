@@ -3,7 +3,7 @@
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Workspace;
 
@@ -185,13 +185,70 @@ fn encode_figures_add_up() {
     assert_eq!((&result["figures"][0]["texts"], &result["threads"]), (&"8 tokens".into(), &2.into()));
     let latency = &result["query_latency"];
     assert!(median(&latency["seconds"]) > 0.0 && number(&latency["seconds"], "rounds") >= 20.0);
+    // ReQA's table 5: size, latency alone and in batches of 200, memory.
+    let latencies = result["latencies"].as_array().unwrap();
+    assert_eq!(latency, &latencies[0]);
+    let batches: Vec<f64> = latencies.iter().map(|latency| number(latency, "batch")).collect();
+    assert_eq!(batches, [1.0, 10.0, 50.0, 200.0]);
+    for latency in latencies {
+        close(number(latency, "seconds_per_query"), median(&latency["seconds"]) / number(latency, "batch"));
+    }
+    assert_eq!(result["parameters"], parameters(&workspace, "tiny-bert"));
+    if cfg!(target_os = "linux") {
+        assert!(number(&result, "process_bytes") > 4.0 * number(&result, "parameters"), "{result:#}");
+    }
+    assert_eq!((&result["device_bytes"], &result["figures"][0]["kernels"]), (&Value::Null, &json!([])));
     let texts = svg_texts(&workspace, "rates.svg");
     for words in ["tokens of a text", "tokens a second", "at the matrix rate", "attention", "tokenization"] {
         assert!(texts.iter().any(|text| text == words), "{words:?} is not in {texts:?}");
     }
     let table = workspace.runs("bench encode -q --model tiny-bert --seconds 0");
-    table.prints(["where the threads' time goes", "latency of one query", " 16 tokens ", " layer norm "]);
+    table.prints(["where the threads' time goes", "latency of queries", " 16 tokens ", " layer norm "]);
+    table.prints(["million parameters", "speed-up"]);
     assert_eq!(table.stderr, "");
+    let few =
+        workspace.runs("bench encode --model tiny-bert --lengths 8 --seconds 0 --batches 3,3 --json").json();
+    let batches: Vec<f64> =
+        few["latencies"].as_array().unwrap().iter().map(|latency| number(latency, "batch")).collect();
+    assert_eq!(batches, [1.0, 3.0], "one query is always measured");
+}
+
+/// The numbers of a model's weights by its file's header. Fixtures have no tensor without a place.
+fn parameters(workspace: &Workspace, model: &str) -> Value {
+    let file = workspace.read(&format!("{model}/model.safetensors"));
+    let length = u64::from_le_bytes(file[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&file[8..8 + length]).unwrap();
+    let tensors = header.as_object().unwrap().iter().filter(|(name, _)| *name != "__metadata__");
+    let size = |tensor: &Value| -> u64 {
+        tensor["shape"].as_array().unwrap().iter().map(|size| size.as_u64().unwrap()).product()
+    };
+    tensors.map(|(_, tensor)| size(tensor)).sum::<u64>().into()
+}
+
+#[cfg(feature = "shim")]
+#[test]
+fn encode_figures_of_a_device_have_its_kernels() {
+    let workspace = Workspace::new();
+    let flags = "bench encode --model tiny-bert --lengths 8 --batches 2 --seconds 0 --device shim";
+    let result = workspace.runs(&format!("{flags} --json")).json();
+    let figure = &result["figures"][0];
+    // As many products as on the CPU, by the same count.
+    let cpu = workspace.runs(&format!("{flags} --json").replace("shim", "cpu")).json();
+    let each = |figure: &Value| number(figure, "gflop_per_second") / number(figure, "tokens_per_second");
+    close(each(figure), each(&cpu["figures"][0]));
+    let kernels = figure["kernels"].as_array().unwrap();
+    let named = |part: &str| kernels.iter().any(|time| time["kernel"].as_str().unwrap().contains(part));
+    assert!(["embed", "product", "attention", "norm", "pool"].into_iter().all(named), "{kernels:#?}");
+    let shares = figure["shares"].as_array().unwrap();
+    let names: Vec<&str> = shares.iter().map(|share| share["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["linear", "attention", "layer norm", "pooling", "other"]);
+    close(shares.iter().map(|share| number(share, "share_of_time")).sum(), 1.0);
+    for share in &shares[..4] {
+        assert!(number(share, "share_of_time") > 0.0, "{share:#}");
+    }
+    assert!(number(&result, "device_bytes") > 0.0 && number(figure, "from_ids_tokens_per_second") > 0.0);
+    let table = workspace.runs(flags);
+    table.prints(["where the device's time goes", "kernels of one pass", "toller_encoder_pool_f16"]);
 }
 
 #[test]

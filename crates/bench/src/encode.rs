@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder};
+use toller_encoder::{Compute, DualEncoder, EncoderError, Role, TextEncoder};
+use toller_gpu::{KernelTime, KernelTimes};
+use toller_nn::operation_of;
 use toller_nn::profile::Operation;
 use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Source, StoreSpec};
 
@@ -11,53 +13,70 @@ use crate::{BenchError, Budget, Pass, Passes, Timings, measure};
 /// A measured encode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncodePoint {
-    /// The passes.
+    /// The passes. On GPUs the costs are those of kernels.
     pub passes: Passes,
-    /// Threads that computed.
-    pub threads: usize,
+    /// Threads that computed, or GPUs.
+    pub workers: usize,
     /// Seconds that one thread takes to tokenize the texts, if it does nothing else.
     pub tokenize_secs: f64,
     /// Seconds that a device takes for the tokenized texts, in its quickest round; `None` on the CPU.
     pub from_ids_secs: Option<f64>,
-    /// Seconds of all threads in a pass that neither an operation nor tokenization accounts for.
+    /// The kernels of one more pass on GPUs, in which each was waited for.
+    pub kernels: Vec<KernelTime>,
+    /// Seconds of all workers in a pass that neither an operation nor, on the CPU, tokenization accounts for.
     pub other_secs: f64,
 }
 
-/// Measures passes over `texts`: `pass` encodes them all, with `threads` threads.
+/// Measures passes over `texts`: `pass` encodes them all, on `threads` threads or where `compute` says.
 ///
 /// # Errors
 /// [`BenchError::Recording`], and the errors of tokenizing and of the pass.
 pub fn measure_encode<E: From<BenchError>>(
     tower: &TextEncoder,
     texts: &[String],
-    threads: usize,
+    (compute, threads): (&Compute, usize),
     budget: &Budget,
-    pass: impl FnMut() -> Result<Pass, E>,
+    mut pass: impl FnMut() -> Result<Pass, E>,
 ) -> Result<EncodePoint, E> {
     let tokenize_secs = tokenize_secs(tower, texts).map_err(BenchError::from)?;
     let from_ids_secs = from_ids_secs(tower, texts).map_err(BenchError::from)?;
-    let passes = Passes::measure(budget, pass)?;
-    let accounted = passes.costs.iter().map(|cost| cost.seconds).sum::<f64>() + tokenize_secs;
-    let other_secs = (threads as f64 * passes.mean_secs - accounted).max(0.0);
-    Ok(EncodePoint { passes, threads, tokenize_secs, from_ids_secs, other_secs })
+    let mut passes = Passes::measure(budget, &mut pass)?;
+    let (mut workers, mut kernels) = (threads, Vec::new());
+    if let Compute::Gpus(devices) = compute {
+        let times = KernelTimes::default();
+        devices.watched(&times.watcher(), &mut pass)?;
+        (workers, kernels) = (devices.iter().len(), times.all());
+        for time in &kernels {
+            if let Some(operation) = operation_of(time.kernel) {
+                passes.costs[operation as usize].seconds += time.seconds;
+            }
+        }
+    }
+    let of_tokens = if from_ids_secs.is_some() { 0.0 } else { tokenize_secs };
+    let accounted = passes.costs.iter().map(|cost| cost.seconds).sum::<f64>() + of_tokens;
+    let other_secs = (workers as f64 * passes.mean_secs - accounted).max(0.0);
+    Ok(EncodePoint { passes, workers, tokenize_secs, from_ids_secs, kernels, other_secs })
 }
 
-/// Measures the texts one by one, each on all threads, tokenization included: the latency of one query.
+/// Measures batches of `batch` texts one after the other, each on all threads, tokenization included. A batch
+/// of one is the latency of a query.
 ///
 /// # Errors
-/// When a text cannot be encoded, or there is none.
+/// When a text cannot be encoded, or there are fewer.
 pub fn measure_latency(
     tower: &TextEncoder,
     texts: &[String],
+    batch: usize,
     budget: &Budget,
 ) -> Result<Timings, BenchError> {
-    if texts.is_empty() {
-        return Err(BenchError::TooFewQueries { batch: 1, queries: 0 });
+    if batch == 0 || batch > texts.len() {
+        return Err(BenchError::TooFewQueries { batch, queries: texts.len() });
     }
     measure(budget, |round| {
+        let texts = texts.iter().cycle().skip(round * batch % texts.len()).take(batch);
         let started = Instant::now();
-        let tokens = tower.tokenize(&texts[round % texts.len()])?;
-        std::hint::black_box(tower.encode_in_parallel(&[tokens])?);
+        let tokens = texts.map(|text| tower.tokenize(text)).collect::<Result<Vec<_>, _>>()?;
+        std::hint::black_box(tower.encode_in_parallel(&tokens)?);
         Ok(started.elapsed())
     })
 }
@@ -123,15 +142,15 @@ pub fn scratch_spec(encoder: &DualEncoder, passages: u64) -> StoreSpec {
     }
 }
 
-/// What a thread does with its time.
+/// What a thread, or a GPU, does with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     /// What it does.
     pub name: &'static str,
-    /// The share of the time of all threads, in 0..=1.
+    /// The share of the time of all threads or GPUs, in 0..=1.
     pub of_time: f64,
-    /// Multiplications and additions a second that all threads would reach if they did nothing else; `None`
-    /// for what multiplies no matrices.
+    /// Multiplications and additions a second that all would reach if they did nothing else; `None` for what
+    /// multiplies no matrices.
     pub operations_per_sec: Option<f64>,
 }
 
@@ -142,6 +161,12 @@ impl EncodePoint {
         self.from_ids_secs.map(|seconds| self.passes.tokens as f64 / seconds)
     }
 
+    /// Whether a device computes, not the host's threads.
+    #[must_use]
+    pub fn is_on_device(&self) -> bool {
+        self.from_ids_secs.is_some()
+    }
+
     /// Tokens a second that one thread tokenizes, doing nothing else.
     #[must_use]
     pub fn tokenized_per_sec(&self) -> f64 {
@@ -149,15 +174,16 @@ impl EncodePoint {
     }
 
     /// What the threads do: the operations, tokenization, and the rest (embeddings, memory, queues, waiting).
-    /// The shares of time add up to one.
+    /// Devices do not tokenize. The shares of time add up to one.
     #[must_use]
     pub fn shares(&self) -> Vec<Share> {
         let operations = Operation::ALL.into_iter().zip(&self.passes.costs).map(|(operation, cost)| {
-            let rate = cost.matrix_operations as f64 / cost.seconds * self.threads as f64;
+            let rate = cost.matrix_operations as f64 / cost.seconds * self.workers as f64;
             let operations_per_sec = (cost.matrix_operations > 0).then_some(rate);
             Share { name: operation.name(), of_time: cost.seconds, operations_per_sec }
         });
-        let others = [("tokenization", self.tokenize_secs), ("other", self.other_secs)];
+        let tokenization = (!self.is_on_device()).then_some(("tokenization", self.tokenize_secs));
+        let others = tokenization.into_iter().chain([("other", self.other_secs)]);
         let others = others.map(|(name, of_time)| Share { name, of_time, operations_per_sec: None });
         let mut shares: Vec<Share> = operations.chain(others).collect();
         let total: f64 = shares.iter().map(|share| share.of_time).sum();
@@ -184,9 +210,10 @@ mod tests {
                 costs: [cost(2.0, 800), cost(1.0, 200), cost(0.25, 0), cost(0.0, 0)],
                 mean_secs: 2.0,
             },
-            threads: 2,
+            workers: 2,
             tokenize_secs: 0.5,
-            from_ids_secs: Some(8.0),
+            from_ids_secs: None,
+            kernels: Vec::new(),
             other_secs: 0.25,
         };
         let passes = &point.passes;
@@ -198,5 +225,10 @@ mod tests {
         assert_eq!(of_time, [0.5, 0.25, 0.0625, 0.0, 0.125, 0.0625]);
         let rates: Vec<Option<f64>> = shares.iter().map(|share| share.operations_per_sec).collect();
         assert_eq!(rates, [Some(800.0), Some(400.0), None, None, None, None]);
+        assert_eq!(point.from_ids_per_sec(), None);
+        let on_device = EncodePoint { from_ids_secs: Some(8.0), ..point };
+        assert_eq!(on_device.from_ids_per_sec(), Some(25.0));
+        let names: Vec<_> = on_device.shares().iter().map(|share| share.name).collect();
+        assert_eq!(names, ["linear", "attention", "layer norm", "pooling", "other"]);
     }
 }

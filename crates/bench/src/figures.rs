@@ -173,9 +173,10 @@ pub fn encode_figure(points: &[EncodePoint], matrix_rate: f64, subtitle: String)
         name: name.to_owned(),
         values: shares.iter().map(|shares| shares[index].of_time * 100.0).collect(),
     });
+    let on_device = points.iter().any(EncodePoint::is_on_device);
     let bars = Bars {
         x_label: "tokens of a text".to_owned(),
-        y_label: "% of the threads' time".to_owned(),
+        y_label: if on_device { "% of the device's time" } else { "% of the threads' time" }.to_owned(),
         categories: points.iter().map(|point| format!("{:.0}", point.passes.tokens_per_item())).collect(),
         parts: parts.collect(),
     };

@@ -8,6 +8,7 @@ pub mod encode;
 mod error;
 pub mod figures;
 pub mod limits;
+pub mod memory;
 mod passes;
 pub mod search;
 pub mod sparse;

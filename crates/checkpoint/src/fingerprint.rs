@@ -11,6 +11,8 @@ use crate::Tensor;
 /// prefix) have the same fingerprint, since it is taken over the tensors as they are used.
 pub struct Fingerprint {
     hasher: blake3::Hasher,
+    /// Numbers of all tensors.
+    parameters: u64,
     /// Of what was added since a part began.
     part: Option<blake3::Hasher>,
 }
@@ -39,7 +41,7 @@ impl Fingerprint {
     /// The fingerprint of nothing yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { hasher: empty(), part: None }
+        Self { hasher: empty(), parameters: 0, part: None }
     }
 
     /// Begins a part of the model that has a fingerprint of its own, too.
@@ -87,6 +89,12 @@ impl Fingerprint {
     pub fn tensor(&mut self, name: &str, tensor: &Tensor) {
         self.value(name, format!("{:?}", tensor.shape()).as_bytes());
         self.update(tensor.as_ref());
+        self.parameters += tensor.shape().iter().product::<usize>() as u64;
+    }
+
+    /// The numbers of all tensors so far.
+    pub fn parameters(&self) -> u64 {
+        self.parameters
     }
 
     /// The fingerprint as 32 hexadecimal digits (128 bits).

@@ -56,6 +56,7 @@ pub struct DualEncoder {
     fingerprint: String,
     /// That of the passages' encoder alone, if the queries have another.
     passage_fingerprint: Option<String>,
+    parameters: u64,
 }
 
 impl DualEncoder {
@@ -113,6 +114,7 @@ impl DualEncoder {
             passage: passage.with_prompt(asked(passage_prompt))?,
             fingerprint: fingerprint.finish(),
             passage_fingerprint,
+            parameters: fingerprint.parameters(),
         })
     }
 
@@ -167,6 +169,12 @@ impl DualEncoder {
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// The numbers of all weights, of both towers if there are two.
+    #[must_use]
+    pub fn parameters(&self) -> u64 {
+        self.parameters
     }
 
     /// Identifies the encoder of passages alone, with its prompt, if queries have another: models that share

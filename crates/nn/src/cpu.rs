@@ -284,9 +284,7 @@ impl Backend for Cpu {
         let sequences = &batch.sequences;
         let longest = sequences.ranges().map(|tokens| tokens.len()).max().unwrap_or(0);
         let rotary = attention.rotary.as_ref().map(|rotary| rotary.table(longest));
-        // Queries with keys, and weights with values: 2 * queries * keys * hidden each.
-        let pairs: usize = sequences.ranges().map(|tokens| attention.pairs(tokens.len())).sum();
-        let operations = 4 * pairs * attention.output_width();
+        let operations = attention.operations(sequences.ranges());
         let _timer = timer(Operation::Attention, operations);
         let mut out = scratch.take(qkv.rows(), attention.output_width());
         let (qkv_values, offsets) = (qkv.values(), sequences.offsets());

@@ -35,7 +35,9 @@ pub use candle::{Candle, CandleAttention, CandleBatch, CandleDevice, CandleLinea
 #[cfg(feature = "candle")]
 pub use candle_core;
 pub use cpu::Cpu;
-pub use cuda::{Cuda, CudaAttention, CudaBatch, CudaLinear, CudaNorm, CudaScratch, CudaStates, CudaTable};
+pub use cuda::{
+    Cuda, CudaAttention, CudaBatch, CudaLinear, CudaNorm, CudaScratch, CudaStates, CudaTable, operation_of,
+};
 pub use error::NnError;
 pub use parameters::{AttentionParameters, LinearParameters, Matrix, NormParameters, NormPlacement, Place};
 pub use pooling::Pooling;

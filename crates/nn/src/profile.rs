@@ -98,3 +98,11 @@ impl Drop for Timer {
         }
     }
 }
+
+/// Counts the operations of work that a device does later. Its kernels are timed by the device.
+pub(crate) fn count(operation: Operation, matrix_operations: usize) {
+    if RECORDING.load(Ordering::Relaxed) {
+        let counter = &COUNTERS[operation as usize];
+        counter.matrix_operations.fetch_add(matrix_operations as u64, Ordering::Relaxed);
+    }
+}

@@ -19,7 +19,7 @@ pub struct CrossEncoderArgs {
     scoring: ScoringArgs,
 
     #[command(flatten)]
-    compute: ComputeArgs,
+    pub compute: ComputeArgs,
 }
 
 /// Flags of what a score is.

@@ -61,9 +61,15 @@ impl Attention {
         start..end
     }
 
+    /// Multiplications and additions over these sequences: queries with keys, and weights with values, each
+    /// 2 * queries * keys * width.
+    pub(crate) fn operations(&self, sequences: impl Iterator<Item = Range<usize>>) -> usize {
+        4 * sequences.map(|tokens| self.pairs(tokens.len())).sum::<usize>() * self.output_width()
+    }
+
     /// The pairs of queries and keys of a sequence of `n` tokens that are multiplied, without rounding to
     /// panels.
-    pub(crate) fn pairs(&self, n: usize) -> usize {
+    fn pairs(&self, n: usize) -> usize {
         match (self.before, self.after) {
             (None, None) => n * n,
             (before, after) => {

@@ -29,12 +29,12 @@ pub struct CudaBatch {
     pub(super) tiles: Range<usize>,
     pub(super) tile_count: usize,
     pub(super) tokens: usize,
-    pub(super) sequences: usize,
+    pub(super) sequences: Sequences,
     pub(super) longest: usize,
 }
 
 impl CudaBatch {
-    pub(super) fn new(rows: &[Vec<u32>], sequences: &Sequences) -> Self {
+    pub(super) fn new(rows: &[Vec<u32>], sequences: Sequences) -> Self {
         static BATCHES: AtomicU64 = AtomicU64::new(0);
         let mut words = Vec::new();
         let mut push = |array: &[u32]| {
@@ -46,7 +46,7 @@ impl CudaBatch {
         let rows = rows.iter().map(|rows| (push(rows), rows.iter().copied().max().unwrap_or(0))).collect();
         let positions = push(&sequences.positions().collect::<Vec<_>>());
         let offsets = push(sequences.offsets());
-        let tiles = query_tiles(sequences);
+        let tiles = query_tiles(&sequences);
         Self {
             id: BATCHES.fetch_add(1, Ordering::Relaxed),
             turn: OnceLock::new(),
@@ -56,8 +56,8 @@ impl CudaBatch {
             tiles: push(bytemuck::cast_slice(&tiles)),
             tile_count: tiles.len(),
             tokens: sequences.tokens(),
-            sequences: sequences.count(),
             longest: sequences.ranges().map(|tokens| tokens.len()).max().unwrap_or(0),
+            sequences,
             words,
         }
     }
@@ -84,14 +84,14 @@ mod tests {
 
     #[test]
     fn arrays_of_a_batch() {
-        let batch = CudaBatch::new(&[vec![7; 71], vec![1; 71]], &Sequences::from_lengths([1, 0, 70]));
+        let batch = CudaBatch::new(&[vec![7; 71], vec![1; 71]], Sequences::from_lengths([1, 0, 70]));
         assert_eq!(batch.words[batch.rows[0].0.clone()], [7; 71]);
         assert_eq!((batch.rows[0].1, batch.rows[1].1), (7, 1));
         assert_eq!(batch.words[batch.offsets.clone()], [0, 1, 1, 71]);
         assert_eq!(batch.words[batch.positions.clone()][..4], [0, 0, 1, 2]);
         let tiles = &batch.words[batch.tiles.clone()];
         assert_eq!(tiles, [1, 70, 0, 1, 70, 64, 0, 1, 0], "of the long sequence first");
-        assert_eq!((batch.tokens, batch.sequences, batch.longest, batch.tile_count), (71, 3, 70, 3));
+        assert_eq!((batch.tokens, batch.sequences.count(), batch.longest, batch.tile_count), (71, 3, 70, 3));
         assert!(batch.rows.iter().all(|(rows, _)| rows.start.is_multiple_of(4)));
     }
 }

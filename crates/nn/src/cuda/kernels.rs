@@ -7,6 +7,7 @@ use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Launch, Matrix, Prefe
 
 use super::abi;
 use super::number::{Number, UNIT};
+use crate::profile::Operation;
 
 /// The names of a kernel for each [`Number`], in order.
 macro_rules! by_number {
@@ -313,6 +314,18 @@ impl Kernels {
 /// Threads of a warp.
 const WARP: u32 = 32;
 
+/// The operation that a kernel's time counts as, or that of NVIDIA's library; `None` for embeddings.
+pub fn operation_of(kernel: &str) -> Option<Operation> {
+    let belongs = |names: &[&str]| names.iter().any(|name| kernel.contains(name));
+    match () {
+        () if belongs(&["_product_", "_activate_", "cublasLt"]) => Some(Operation::Linear),
+        () if belongs(&["_attention_", "_heads_", "_prefix_"]) => Some(Operation::Attention),
+        () if belongs(&["_norm_"]) => Some(Operation::LayerNorm),
+        () if belongs(&["_pool_", "_rows_"]) => Some(Operation::Pooling),
+        () => None,
+    }
+}
+
 /// The kernels that every device has code for.
 #[cfg(test)]
 pub(super) fn names() -> Vec<&'static str> {
@@ -326,7 +339,13 @@ pub(super) fn names() -> Vec<&'static str> {
 mod tests {
     use toller_gpu::{Devices, Preference};
 
-    use super::{Number, tile};
+    use super::{Number, names, operation_of, tile};
+
+    #[test]
+    fn only_embeddings_belong_to_no_operation() {
+        let without: Vec<_> = names().into_iter().filter(|name| operation_of(name).is_none()).collect();
+        assert!(!without.is_empty() && without.iter().all(|name| name.contains("_embed_")), "{without:?}");
+    }
 
     #[test]
     fn bulk_copies_are_for_wide_layers_and_only_where_they_are_preferred() {

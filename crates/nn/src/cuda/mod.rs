@@ -24,12 +24,14 @@ use toller_gpu::{Address, Device, DeviceError, LibraryProduct};
 
 pub use self::batch::CudaBatch;
 use self::kernels::Kernels;
+pub use self::kernels::operation_of;
 pub use self::layout::{CudaAttention, CudaLinear, CudaNorm, CudaTable};
 use self::number::{Number, UNIT};
 pub use self::session::{CudaScratch, CudaStates};
 use crate::attention::Attention;
 use crate::backend::{Backend, Prefix, Stream, Work};
 use crate::cpu::{check_gated, check_linear, check_width};
+use crate::profile::{Operation, count};
 use crate::{
     Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
     Pooling, Precision, Sequences, norm, prefix,
@@ -119,6 +121,8 @@ impl Cuda {
             let problem = format!("a layer in {:?} over states in {:?}", layer.number, x.number);
             return Err(NnError::Shape(problem));
         }
+        let halves = 1 + usize::from(follows.gated);
+        count(Operation::Linear, 2 * x.rows * layer.inputs * layer.outputs * halves);
         let out = scratch.take(x.rows, layer.outputs, follows.to)?;
         let args = abi::Product {
             x: x.address(),
@@ -310,7 +314,7 @@ impl Backend for Cuda {
         if rows.iter().any(|rows| rows.len() != sequences.tokens()) {
             return Err(NnError::Shape(format!("rows for other than {} tokens", sequences.tokens())));
         }
-        Ok(CudaBatch::new(&rows, &sequences))
+        Ok(CudaBatch::new(&rows, sequences))
     }
 
     fn embed(
@@ -415,6 +419,7 @@ impl Backend for Cuda {
         if qkv.number != self.number || qkv.rows != batch.tokens {
             return Err(NnError::Shape(format!("attention over {} states of another batch", qkv.rows)));
         }
+        count(Operation::Attention, attention.operations(batch.sequences.ranges()));
         self.upload(scratch, batch)?;
         let qkv = if kind.prepares_heads() { self.prepare_heads(scratch, qkv, batch, kind)? } else { qkv };
         let out = scratch.take(qkv.rows, attention.output_width(), self.number)?;
@@ -493,13 +498,13 @@ impl Backend for Cuda {
             return Err(NnError::Shape(problem));
         }
         self.upload(scratch, batch)?;
-        let out = scratch.take(batch.sequences, poolings.len() * x.width, Number::F32)?;
+        let out = scratch.take(batch.sequences.count(), poolings.len() * x.width, Number::F32)?;
         let mut args = abi::Pool {
             x: x.address(),
             out: out.address(),
             offsets: scratch.at(&batch.offsets),
             pooling_count: poolings.len() as u32,
-            sequences: batch.sequences as u32,
+            sequences: batch.sequences.count() as u32,
             tokens: batch.tokens as u32,
             width: x.width as u32,
             stride: x.stride() as u32,

@@ -1,8 +1,12 @@
-//! What `toller bench search` searches with: the CPU, or devices that hold the vectors.
+//! What benchmarks run on: the CPU, or devices; and the rates that it allows.
 
-use toller_bench::BenchError;
+use std::fmt;
+
+use serde_json::{Value, json};
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::search::Case;
+use toller_bench::{BenchError, Budget};
+use toller_encoder::Compute;
 use toller_engine::Device;
 use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes, Preference};
 use toller_simd::Isa;
@@ -60,6 +64,49 @@ pub(super) fn check_bulk_copies(devices: &Devices) -> Result<(), UsageError> {
 /// The only compute capability with them.
 const BULK_COPIES_CAPABILITY: (u32, u32) = (9, 0);
 
+/// That cuBLAS is missing, and where to get it.
+fn no_cublas() -> String {
+    let what = "the rate of matrix products";
+    flags::in_one_line(&DeviceError::NoLibrary { what, library: "libcublas.so.13" })
+}
+
+/// Multiplications and additions a second of large matrix products, with which models are compared.
+pub(super) struct MatrixLimit {
+    /// Infinite where it is not known.
+    pub(super) rate: f64,
+    is_gpu: bool,
+}
+
+impl MatrixLimit {
+    /// That of the GPUs, in f16, or else of the CPU's threads, in f32. `device` is the flag's value.
+    pub(super) fn measure(compute: &Compute, device: Device, budget: &Budget) -> crate::Result<Self> {
+        match compute {
+            Compute::Gpus(devices) if !device.is_stand_in() => {
+                let rates = devices.rates().map_err(IpTopkError::Device)?;
+                Ok(Self { rate: rates.matrix_rate.unwrap_or(f64::INFINITY), is_gpu: true })
+            }
+            _ => Ok(Self { rate: matrix_rate(budget)?, is_gpu: false }),
+        }
+    }
+
+    /// The limit as JSON.
+    pub(super) fn json(&self) -> Value {
+        json!({ "matrix_gflop_per_second": self.rate.is_finite().then_some(self.rate * 1e-9) })
+    }
+}
+
+/// A line for the reader.
+impl fmt::Display for MatrixLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = giga(self.rate);
+        match self.is_gpu {
+            false => write!(f, "limit: f32 matrix products {rate} GFLOP/s"),
+            true if self.rate.is_finite() => write!(f, "limit: f16 matrix products {rate} GFLOP/s (cuBLAS)"),
+            true => f.write_str(&no_cublas()),
+        }
+    }
+}
+
 /// What searches.
 pub(super) struct Machine {
     devices: Option<Devices>,
@@ -101,8 +148,8 @@ impl Machine {
         match &self.devices {
             Some(devices) if !self.is_stand_in => {
                 let rates = devices.rates().map_err(IpTopkError::Device)?;
-                let matrix_rate = rates.matrix_rate.unwrap_or(f64::INFINITY);
-                Ok(Limits { read_rate: rates.copy_rate, matrix_rate })
+                let read_rate = rates.copy_rate;
+                Ok(Limits { read_rate, matrix_rate: rates.matrix_rate.unwrap_or(f64::INFINITY) })
             }
             _ => {
                 let budget = options.time.budget(rounds);
@@ -118,14 +165,12 @@ impl Machine {
     pub(super) fn say(&self, limits: &Limits) -> String {
         let (read, matrix) = (giga(limits.read_rate), giga(limits.matrix_rate));
         if self.devices.is_some() && !self.is_stand_in {
-            let copies = format!("limits: copies {read} GB/s (read and written)");
-            if limits.matrix_rate.is_finite() {
-                format!("{copies}, f16 matrix products {matrix} GFLOP/s (cuBLAS)")
+            let end = if limits.matrix_rate.is_finite() {
+                format!(", f16 matrix products {matrix} GFLOP/s (cuBLAS)")
             } else {
-                let what = "the rate of matrix products";
-                let missing = DeviceError::NoLibrary { what, library: "libcublas.so.13" };
-                format!("{copies}; {}", flags::in_one_line(&missing))
-            }
+                format!("; {}", no_cublas())
+            };
+            format!("limits: copies {read} GB/s (read and written){end}")
         } else {
             format!("limits: reads {read} GB/s (of these vectors), f32 matrix products {matrix} GFLOP/s")
         }

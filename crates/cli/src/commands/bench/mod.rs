@@ -1,7 +1,6 @@
 //! `toller bench`: how fast this machine is, compared with its limits.
 
 mod encode;
-mod encode_texts;
 mod machine;
 mod options;
 mod output;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use toller_bench::Timings;
+use toller_gpu::KernelTime;
 
 /// Columns of figures, aligned, which is Markdown as well.
 pub(super) struct Table {
@@ -58,6 +59,20 @@ pub(super) fn timings_json(timings: &Timings) -> Value {
     })
 }
 
+/// The columns of [`kernel_cells`].
+pub(super) const KERNEL_HEADER: [&str; 3] = ["kernel", "launches", "ms"];
+
+/// The time of a kernel, as cells.
+pub(super) fn kernel_cells(time: &KernelTime) -> [String; 3] {
+    [time.kernel.to_owned(), time.launches.to_string(), format!("{:.3}", time.seconds * 1e3)]
+}
+
+/// The times of kernels.
+pub(super) fn kernels_json(times: &[KernelTime]) -> Value {
+    let kernel = |time: &KernelTime| json!({ "kernel": time.kernel, "launches": time.launches, "seconds": time.seconds });
+    times.iter().map(kernel).collect()
+}
+
 /// Latencies in milliseconds, as cells: median, 95th and 99th percentile, slowest, and their number.
 pub(super) fn latency_cells(timings: &Timings) -> [String; 5] {
     let ms = |seconds: f64| format!("{:.2}", seconds * 1e3);
@@ -65,16 +80,8 @@ pub(super) fn latency_cells(timings: &Timings) -> [String; 5] {
     [p50, p95, p99, ms(timings.max()), timings.rounds().to_string()]
 }
 
-/// The latency of one query, as a table.
-pub(super) fn write_latency(out: &mut dyn Write, title: &str, timings: &Timings) -> io::Result<()> {
-    writeln!(out, "\nlatency of one query {title}, all threads, tokenization included:\n")?;
-    let mut table = Table::new(LATENCY_HEADER);
-    table.push(latency_cells(timings));
-    table.write(out)
-}
-
 /// The header of [`latency_cells`].
-pub(super) const LATENCY_HEADER: [&str; 5] = ["p50 ms", "p95 ms", "p99 ms", "slowest ms", "searches"];
+pub(super) const LATENCY_HEADER: [&str; 5] = ["p50 ms", "p95 ms", "p99 ms", "slowest ms", "rounds"];
 
 /// A rate in giga-units a second.
 pub(super) fn giga(rate: f64) -> String {

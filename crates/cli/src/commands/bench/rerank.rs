@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toller_bench::figures::rerank_figure;
-use toller_bench::limits::matrix_rate;
 use toller_bench::{Pass, Passes, Timings, Words, measure};
 use toller_files::{FileError, Input};
 use toller_nn::Precision;
@@ -16,8 +15,9 @@ use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, RerankRepo
 use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
 
+use super::machine::MatrixLimit;
 use super::options::{BenchOptions, ascending};
-use super::output::{Table, giga, share, timings_json, write_latency};
+use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use crate::args::cross_encoder::CrossEncoderArgs;
 use crate::args::paths::ModelName;
 use crate::engine;
@@ -69,6 +69,8 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let engine = engine::open(ui)?;
     let model = engine.cross_encoder(&args.model, &args.cross_encoder.options(&engine)?)?;
     let (machine, dtype) = (model.compute().device(), model.dtype());
+    let budget = args.options.time.budget(MIN_ROUNDS);
+    let limit = MatrixLimit::measure(model.compute(), args.cross_encoder.compute.device, &budget)?;
     let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
     let depths = ascending(&args.depths);
     let deepest = depths.last().copied().unwrap_or(0).max(LATENCY_DEPTH);
@@ -83,12 +85,11 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let RerankReport { pairs, tokens, duration, .. } = report;
         Ok::<_, RerankError>(Pass { items: pairs, tokens, duration })
     };
-    let matrix_rate = matrix_rate(&args.options.time.budget(MIN_ROUNDS))?;
     let bar = ui.progress("measuring", "figures", depths.len() as u64 + 1);
     let mut points = Vec::new();
     for &depth in &depths {
         let again = || Ok::<_, Failure>(pass(args.queries as usize, depth)?);
-        points.push((depth, Passes::measure(&args.options.time.budget(MIN_ROUNDS), again)?));
+        points.push((depth, Passes::measure(&budget, again)?));
         bar.set(points.len() as u64);
         interrupt::check(&stop, "nothing was printed")?;
     }
@@ -97,9 +98,9 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     })?;
     drop(bar);
 
-    let report = Report { args, machine, dtype, threads, matrix_rate, points: &points, latency: &latency };
+    let report = Report { args, machine, dtype, threads, limit: &limit, points: &points, latency: &latency };
     ui.show(|| report.json(), |out| report.tables(out))?;
-    plot.draw(|| rerank_figure(&points, matrix_rate, report.subject()))
+    plot.draw(|| rerank_figure(&points, limit.rate, report.subject()))
 }
 
 /// Made-up queries, and a collection with different made-up passages for each query.
@@ -152,7 +153,7 @@ struct Report<'a> {
     machine: String,
     dtype: Precision,
     threads: usize,
-    matrix_rate: f64,
+    limit: &'a MatrixLimit,
     points: &'a [(usize, Passes)],
     latency: &'a Timings,
 }
@@ -165,7 +166,7 @@ impl Report<'_> {
 
     fn tables(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", self.subject())?;
-        writeln!(out, "limit: f32 matrix products {} GFLOP/s\n", giga(self.matrix_rate))?;
+        writeln!(out, "{}\n", self.limit)?;
         let header = ["depth", "queries", "tokens a pair", "pairs/s", "tokens/s", "GFLOP/s", "of matrix"];
         let mut table = Table::new(header);
         for (depth, passes) in self.points {
@@ -176,11 +177,17 @@ impl Report<'_> {
                 format!("{:.1}", passes.items_per_sec()),
                 format!("{:.0}", passes.tokens_per_sec()),
                 giga(passes.operations_per_sec()),
-                share(passes.operations_per_sec() / self.matrix_rate),
+                share(passes.operations_per_sec() / self.limit.rate),
             ]);
         }
         table.write(out)?;
-        write_latency(out, &format!("to depth {LATENCY_DEPTH}"), self.latency)
+        writeln!(
+            out,
+            "\nlatency of one query to depth {LATENCY_DEPTH}, all threads, tokenization included:\n"
+        )?;
+        let mut table = Table::new(LATENCY_HEADER);
+        table.push(latency_cells(self.latency));
+        table.write(out)
     }
 
     fn json(&self) -> Value {
@@ -194,7 +201,7 @@ impl Report<'_> {
                 "pairs_per_second": passes.items_per_sec(),
                 "tokens_per_second": passes.tokens_per_sec(),
                 "gflop_per_second": passes.operations_per_sec() * 1e-9,
-                "share_of_matrix_rate": passes.operations_per_sec() / self.matrix_rate,
+                "share_of_matrix_rate": passes.operations_per_sec() / self.limit.rate,
             })
         };
         json!({
@@ -203,7 +210,7 @@ impl Report<'_> {
             "device": self.machine,
             "instruction_set": Isa::active().to_string(),
             "threads": self.threads,
-            "limits": { "matrix_gflop_per_second": self.matrix_rate * 1e-9 },
+            "limits": self.limit.json(),
             "figures": self.points.iter().map(figure).collect::<Vec<_>>(),
             "query_latency": { "depth": LATENCY_DEPTH, "seconds": timings_json(self.latency) },
         })

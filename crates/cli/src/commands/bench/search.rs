@@ -14,7 +14,10 @@ use toller_topk::Scan;
 
 use super::machine::{KernelChoice, Machine};
 use super::options::{BenchOptions, ascending};
-use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use super::output::{
+    KERNEL_HEADER, LATENCY_HEADER, Table, giga, kernel_cells, kernels_json, latency_cells, share,
+    timings_json,
+};
 use super::search_source::{Source, SourceArgs};
 use crate::args::paths::OutputPath;
 use crate::error::UsageError;
@@ -218,19 +221,12 @@ fn kernel_table(figures: &[Figure], out: &mut dyn Write) -> std::io::Result<()> 
         return Ok(());
     }
     writeln!(out, "\nkernels of one search:\n")?;
-    let mut table = Table::new(["vectors", "queries", "k", "scan", "kernel", "launches", "ms"]);
+    let mut table = Table::new(["vectors", "queries", "k", "scan"].into_iter().chain(KERNEL_HEADER));
     for Figure { point, kernels } in figures {
         let Case { vectors, queries, k, scan } = point.case;
         for time in kernels {
-            table.push([
-                grouped(vectors),
-                grouped(queries),
-                grouped(k),
-                scan.to_string(),
-                time.kernel.to_owned(),
-                time.launches.to_string(),
-                format!("{:.3}", time.seconds * 1e3),
-            ]);
+            let case = [grouped(vectors), grouped(queries), grouped(k), scan.to_string()];
+            table.push(case.into_iter().chain(kernel_cells(time)));
         }
     }
     table.write(out)
@@ -238,7 +234,6 @@ fn kernel_table(figures: &[Figure], out: &mut dyn Write) -> std::io::Result<()> 
 
 fn figure_json(figure: &Figure, limits: &Limits) -> Value {
     let Figure { point, kernels } = figure;
-    let kernel = |time: &KernelTime| json!({ "kernel": time.kernel, "launches": time.launches, "seconds": time.seconds });
     json!({
         "vectors": point.case.vectors,
         "queries": point.case.queries,
@@ -252,7 +247,7 @@ fn figure_json(figure: &Figure, limits: &Limits) -> Value {
         "share_of_matrix_rate": point.operations_per_sec() / limits.matrix_rate,
         "share_of_floor": point.share_of_floor(limits),
         "nominated": { "mean": point.nominated.mean, "max": point.nominated.max },
-        "kernels": kernels.iter().map(kernel).collect::<Vec<_>>(),
+        "kernels": kernels_json(kernels),
     })
 }
 

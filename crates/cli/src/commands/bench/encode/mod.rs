@@ -1,0 +1,181 @@
+//! `toller bench encode`: how fast a model encodes here, where the time goes, and what the model takes.
+
+mod report;
+mod texts;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use toller_bench::encode::{measure_encode, measure_latency, scratch_spec};
+use toller_bench::figures::encode_figure;
+use toller_bench::{Budget, Pass, Words};
+use toller_encoder::{Compute, DualEncoder, Role, TextInput};
+use toller_engine::Encoder;
+use toller_gpu::Preference;
+use toller_nn::Precision;
+use toller_pipeline::{EncodeJob, PipelineError};
+use toller_store::StoreWriter;
+
+use self::report::{Latency, Needs, Report};
+use self::texts::{TextArgs, Texts};
+use super::machine::{MatrixLimit, check_bulk_copies};
+use super::options::{BenchOptions, ascending};
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::ModelName;
+use crate::engine;
+use crate::error::UsageError;
+use crate::interrupt;
+use crate::ui::Ui;
+
+#[derive(Debug, clap::Args)]
+pub struct BenchEncodeArgs {
+    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
+    #[arg(long, value_name = "M")]
+    model: ModelName,
+
+    /// Choose kernels with bulk tensor copies, which GPUs of compute capability 9.0 have
+    #[arg(long)]
+    bulk_copies: bool,
+
+    /// Multiply f16 layers by NVIDIA's cuBLASLt on GPUs, to compare with Toller's kernels
+    #[arg(long, conflicts_with = "bulk_copies")]
+    cublas: bool,
+
+    #[command(flatten)]
+    texts: TextArgs,
+
+    /// Queries of a batch whose latency is measured
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,10,50,200", value_parser = clap::value_parser!(u32).range(1..))]
+    batches: Vec<u32>,
+
+    #[command(flatten)]
+    options: BenchOptions,
+
+    #[command(flatten)]
+    model_args: ModelArgs,
+}
+
+impl BenchEncodeArgs {
+    /// What is measured instead of the usual kernels.
+    fn preference(&self) -> Option<Preference> {
+        match (self.bulk_copies, self.cublas) {
+            (true, _) => Some(Preference::BulkCopies),
+            (_, true) => Some(Preference::Library),
+            _ => None,
+        }
+    }
+
+    /// Refuses a choice of kernels that has no effect.
+    fn check(&self, encoder: &Encoder) -> Result<(), UsageError> {
+        let Some(preference) = self.preference() else { return Ok(()) };
+        let flag = if self.cublas { "--cublas" } else { "--bulk-copies" };
+        let Compute::Gpus(devices) = encoder.compute() else {
+            let message = format!("{flag} is for GPUs, and this model runs on the CPU or through candle");
+            return Err(UsageError::new(message, "add --device cuda"));
+        };
+        match preference {
+            Preference::BulkCopies => check_bulk_copies(devices),
+            Preference::Library if encoder.dtype() != Precision::F16 => {
+                let message = format!("{flag} is for f16, and this model computes in {}", encoder.dtype());
+                Err(UsageError::new(message, "add --dtype f16"))
+            }
+            Preference::Library => Ok(()),
+        }
+    }
+}
+
+/// The least number of passes over the texts.
+const MIN_ROUNDS: usize = 3;
+/// The least number of queries whose latency is measured.
+const MIN_QUERIES: usize = 20;
+/// Tokens of each of these queries.
+const QUERY_TOKENS: usize = 16;
+/// Different queries, at least.
+const QUERIES: usize = 256;
+
+/// Measures what the model takes, each kind of text, and the latency of queries.
+pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
+    let stop = interrupt::flag(ui, "stopping after this figure")?;
+    let plot = args.options.plot.open()?;
+    let engine = engine::open_preferring(args.preference(), ui)?;
+    let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
+    args.check(&encoder)?;
+    let model = encoder.model();
+    let tower = model.tower(Role::Passage);
+    let queries_of = model.tower(Role::Query);
+    let words = Words::new(|text| Ok(queries_of.tokenize(text)?.len()))?;
+    // One is always measured.
+    let batches: BTreeSet<usize> = ascending(&args.batches).into_iter().chain([1]).collect();
+    let most = batches.last().copied().unwrap_or(1).max(QUERIES);
+    let queries: Vec<String> = (0..most as u64).map(|seed| words.text(QUERY_TOKENS, seed)).collect();
+    // Before the benchmark itself takes memory.
+    measure_latency(queries_of, &queries, 1, &Budget::rounds(1))?;
+    let needs = Needs::of(&encoder)?;
+    let passes = Passes { model, threads, directory: tempfile::tempdir()?, stop: &stop };
+    let estimate = |texts: &[String]| Ok(passes.run(texts)?.duration);
+    let texts = args.texts.open(tower, args.options.time.seconds, estimate)?;
+    let budget = args.options.time.budget(MIN_ROUNDS);
+    let limit = MatrixLimit::measure(encoder.compute(), args.model_args.compute.device, &budget)?;
+
+    let bar = ui.progress("measuring", "figures", (texts.len() + batches.len()) as u64);
+    let mut points = Vec::new();
+    for Texts { texts, .. } in &texts {
+        let compute = (encoder.compute(), threads);
+        points.push(measure_encode(tower, texts, compute, &budget, || passes.run(texts))?);
+        bar.set(points.len() as u64);
+        interrupt::check(&stop, "nothing was printed")?;
+    }
+    let mut latencies = Vec::new();
+    for batch in batches {
+        let budget = args.options.time.budget(if batch == 1 { MIN_QUERIES } else { MIN_ROUNDS });
+        latencies.push(Latency { batch, timings: measure_latency(queries_of, &queries, batch, &budget)? });
+        bar.set((points.len() + latencies.len()) as u64);
+        interrupt::check(&stop, "nothing was printed")?;
+    }
+    drop(bar);
+
+    let names: Vec<&str> = texts.iter().map(|texts| texts.name.as_str()).collect();
+    let report = Report {
+        model: &args.model,
+        encoder: &encoder,
+        threads,
+        limit: &limit,
+        needs,
+        names,
+        points: &points,
+        latencies: &latencies,
+    };
+    ui.show(|| report.json(), |out| report.tables(out))?;
+    plot.draw(|| encode_figure(&points, limit.rate, report.subject()))
+}
+
+/// Passes over texts like those of `toller encode`, into a store that is thrown away.
+struct Passes<'a> {
+    model: &'a DualEncoder,
+    threads: usize,
+    directory: tempfile::TempDir,
+    stop: &'a AtomicBool,
+}
+
+impl Passes<'_> {
+    fn run(&self, texts: &[String]) -> crate::Result<Pass> {
+        let spec = scratch_spec(self.model, texts.len() as u64);
+        let writer = StoreWriter::overwrite(&self.directory.path().join("store"), spec)?;
+        let job = EncodeJob {
+            encoder: self.model,
+            role: Role::Passage,
+            threads: self.threads,
+            stop: self.stop,
+            drops_current_shard: false,
+        };
+        let rows = texts.iter().enumerate();
+        let rows =
+            rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), TextInput::Plain(text.clone()))));
+        // The time until the last vector is there: syncing a small store is not encoding.
+        let started = Instant::now();
+        let mut duration = Duration::ZERO;
+        let report = toller_pipeline::encode(&job, rows, writer, |_| duration = started.elapsed())?;
+        Ok(Pass { items: report.rows, tokens: report.tokens, duration })
+    }
+}
