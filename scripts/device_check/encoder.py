@@ -10,8 +10,8 @@ from .folder import ENCODER_PEERS
 from .runner import Skipped
 
 DTYPES = ["f16", "bf16", "f32"]
-FULL = {"shape": made_model.BASE, "lengths": [50, 128, 512], "texts": 2048}
-TINY = {"shape": made_model.TINY, "lengths": [8, 40], "texts": 4}
+FULL = {"shape": made_model.BASE, "lengths": [50, 128, 512], "batches": [1, 10, 50, 200], "texts": 2048}
+TINY = {"shape": made_model.TINY, "lengths": [8, 40], "batches": [1, 2], "texts": 4}
 # All steps together, in seconds: the search of full size comes next.
 SECONDS = 220
 # The largest difference of a score in f32 from the CPU's, relative to the largest score.
@@ -29,7 +29,7 @@ class Encoder:
         self.check, self.runner, self.report = check, check.runner, check.report
         self.models = check.folder / "models"
         self.sizes = TINY if check.is_stand_in else FULL
-        self.report |= {"parity": {}, "encode": []}
+        self.report |= {"parity": {}, "encode": [], "latency": []}
 
     def all(self):
         slow = self.check.is_stand_in
@@ -95,12 +95,14 @@ class Encoder:
     def rates(self, model, dtype, kernels="", *choice):
         self.make(model)
         measured = json.loads(self.toller("bench", "encode", "--model", model, "--pooling", "mean", "--lengths",
-                                          ",".join(map(str, self.sizes["lengths"])), "--seconds", "0.5", "--dtype", dtype,
-                                          "--device", self.check.device, "--json", "--quiet", *choice))
+                                          ",".join(map(str, self.sizes["lengths"])), "--batches", ",".join(map(str, self.sizes["batches"])),
+                                          "--seconds", "0.5", "--dtype", dtype, "--device", self.check.device, "--json", "--quiet", *choice))
+        peer = f"toller {dtype}{kernels}"
         for figure in measured["figures"]:
-            self.report["encode"].append({"peer": f"toller {dtype}{kernels}", "texts": figure["texts"],
+            self.report["encode"].append({"peer": peer, "texts": figure["texts"],
                                           "from_ids": figure["from_ids_tokens_per_second"],
-                                          "from_text": figure["tokens_per_second"]})
+                                          "from_text": figure["tokens_per_second"], "kernels": figure["kernels"]})
+        self.report["latency"] += [{"peer": peer, **latency} for latency in measured["latencies"]]
 
     def peers(self, model):
         self.make(model)

@@ -57,6 +57,24 @@ def encode(report):
     return table(["texts", "peer", "From ids, tokens/s", "From text, tokens/s"], rows)
 
 
+def encode_kernels(report):
+    """The time of each kernel in one pass, and its share."""
+    rows = []
+    for figure in report["encode"]:
+        of_all = sum(kernel["seconds"] for kernel in figure.get("kernels", []))
+        for kernel in figure.get("kernels", []):
+            rows.append([figure["texts"], figure["peer"], kernel["kernel"].removeprefix("toller_encoder_"), kernel["launches"],
+                         f"{kernel['seconds'] * 1e3:.3f}", f"{100 * kernel['seconds'] / of_all:.1f}"])
+    return table(["texts", "peer", "kernel", "Launches", "Ms", "%"], rows)
+
+
+def latency(report):
+    """The latency of batches of queries."""
+    rows = [[figure["peer"], figure["batch"], f"{figure['seconds']['p50'] * 1e3:.3f}", f"{figure['seconds']['p99'] * 1e3:.3f}",
+             f"{figure['seconds_per_query'] * 1e3:.4f}"] for figure in report["latency"]]
+    return table(["peer", "Queries", "P50, ms", "P99, ms", "Ms a query"], rows)
+
+
 def markdown(report):
     steps = [[step["name"], step["outcome"], step["seconds"], (step["why"] or "").replace("|", "/")] for step in report["steps"]]
     parts = [("Steps", table(["step", "outcome", "Seconds", "why"], steps))]
@@ -65,7 +83,8 @@ def markdown(report):
     if report.get("figures"):
         parts += [("Searches", figures(report)), ("Kernels of one search", kernels(report))]
     if report.get("encode"):
-        parts.append(("Encoding", encode(report)))
+        parts += [("Encoding", encode(report)), ("Kernels of one encoding", encode_kernels(report)),
+                  ("Latency of queries of 16 tokens", latency(report))]
     if report.get("alone"):
         parts.append(("Kernels alone", alone(report)))
     if report["left_out"]:

@@ -50,7 +50,9 @@ if "doctor" in arguments:
 elif "bench search" in arguments:
     print(json.dumps({{"limits": {{}}, "figures": []}}))
 elif "bench encode" in arguments:
-    print(json.dumps({{"figures": [{{"texts": "8 tokens", "from_ids_tokens_per_second": 2e6, "tokens_per_second": 1e6}}]}}))
+    print(json.dumps({{"figures": [{{"texts": "8 tokens", "from_ids_tokens_per_second": 2e6, "tokens_per_second": 1e6,
+        "kernels": [{{"kernel": "toller_encoder_pool_f16", "launches": 2, "seconds": 0.001}}]}}],
+        "latencies": [{{"batch": 10, "seconds": {{"p50": 0.002, "p99": 0.003}}, "seconds_per_query": 0.0002}}]}}))
 elif "verify" in arguments:
     print("{{}}")
 elif not sys.argv[0].endswith(".py"):
@@ -95,6 +97,8 @@ class DeviceCheck(unittest.TestCase):
         self.assertIn("Torch / toller f16", results)
         self.assertIn("| 2.00 |", results)
         self.assertIn("| 8 tokens | toller f16 | 2,000,000 | 1,000,000 |", results)
+        self.assertIn("| 8 tokens | toller f16 with bulk copies | pool_f16 | 2 | 1.000 | 100.0 |", results)
+        self.assertIn("| toller bf16 | 10 | 2.000 | 3.000 | 0.2000 |", results)
         self.assertEqual(len(report["parity"]), 6)
 
     def test_a_step_that_hangs_is_killed_and_named(self):
