@@ -226,6 +226,8 @@ typedef struct {
     ((stages) * (TOLLER_PRODUCT_ROWS + (columns)) * TOLLER_PRODUCT_SLICE + 1024)
 #define TOLLER_PRODUCT_STAGES 3
 #define TOLLER_PRODUCT_STAGES_WGMMA 4
+/* For few rows: 64 columns, and as many stages as fit the shared memory of an A100. */
+#define TOLLER_PRODUCT_STAGES_FEW 6
 /* The product with bulk copies: its tile, its stages, and its threads; and its dynamic shared memory: stages, a patch of
  * 2,560 bytes for each of twelve warps, two barriers a stage, 1,024 to align. */
 #define TOLLER_PRODUCT_TMA_ROWS 192
@@ -235,11 +237,6 @@ typedef struct {
 #define TOLLER_PRODUCT_SHARED_TMA                                                                                     \
     (TOLLER_PRODUCT_TMA_STAGES *                                                                                      \
          ((TOLLER_PRODUCT_TMA_ROWS + TOLLER_PRODUCT_TMA_COLUMNS) * TOLLER_PRODUCT_SLICE + 16) + 12 * 2560 + 1024)
-/* Blocks a multiprocessor. */
-#define TOLLER_PRODUCT_BLOCKS_64 2
-#define TOLLER_PRODUCT_BLOCKS_128 1
-#define TOLLER_PRODUCT_BLOCKS_256 1
-#define TOLLER_PRODUCT_BLOCKS_WGMMA 1
 
 /* Queries and keys of a tile of attention. */
 #define TOLLER_ATTENTION_QUERIES 64
@@ -257,6 +254,7 @@ typedef struct {
     X(toller_encoder_attention_##TYPE##_64, toller_attention_args)                                                    \
     X(toller_encoder_attention_##TYPE##_128, toller_attention_args)                                                   \
     X(toller_encoder_product_##TYPE##_64, toller_product_args)                                                        \
+    X(toller_encoder_product_##TYPE##_few, toller_product_args)                                                       \
     X(toller_encoder_product_##TYPE##_128, toller_product_args)                                                       \
     X(toller_encoder_pool_##TYPE, toller_pool_args)
 #define TOLLER_ENCODER_KERNELS(X)                                                                                     \

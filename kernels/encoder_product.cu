@@ -1,20 +1,31 @@
-// The products of linear layers for sm_80 and above: each type with several widths of the tile.
+// The products of linear layers for sm_80 and above: each type with several widths of the tile, and one with more
+// stages for few rows.
 #include "encoder/product.cuh"
 
-#define TOLLER_PRODUCT(TYPE, STATES, ENGINE, COLUMNS)                                                                  \
-    extern "C" __global__ void __launch_bounds__(TOLLER_PRODUCT_THREADS, TOLLER_PRODUCT_BLOCKS_##COLUMNS)              \
-        toller_encoder_product_##TYPE##_##COLUMNS(const __grid_constant__ toller_product_args args) {                  \
-        product<STATES, ENGINE, TOLLER_PRODUCT_STAGES>(args);                                                          \
+#define TOLLER_PRODUCT(TYPE, NAME, STATES, ENGINE, STAGES, BLOCKS)                                                     \
+    extern "C" __global__ void __launch_bounds__(TOLLER_PRODUCT_THREADS, BLOCKS)                                       \
+        toller_encoder_product_##TYPE##_##NAME(const __grid_constant__ toller_product_args args) {                     \
+        product<STATES, ENGINE, STAGES>(args);                                                                         \
     }
 
-#define TOLLER_MMA_ENGINE(STATES, COLUMNS, ROW_WARPS) MmaSync<STATES, COLUMNS, ROW_WARPS>
-#define TOLLER_SPLIT_ENGINE(COLUMNS, ROW_WARPS) SplitSync<COLUMNS, ROW_WARPS>
+// The engines by the columns of a tile.
+template <class States>
+using Narrow = MmaSync<States, 64, 4>;
+template <class States>
+using Middle = MmaSync<States, 128, 2>;
+template <class States>
+using Wide = MmaSync<States, 256, 2>;
+using SplitNarrow = SplitSync<64, 4>;
+using SplitMiddle = SplitSync<128, 2>;
 
-TOLLER_PRODUCT(f16, StatesF16, TOLLER_MMA_ENGINE(StatesF16, 64, 4), 64)
-TOLLER_PRODUCT(f16, StatesF16, TOLLER_MMA_ENGINE(StatesF16, 128, 2), 128)
-TOLLER_PRODUCT(f16, StatesF16, TOLLER_MMA_ENGINE(StatesF16, 256, 2), 256)
-TOLLER_PRODUCT(bf16, StatesBf16, TOLLER_MMA_ENGINE(StatesBf16, 64, 4), 64)
-TOLLER_PRODUCT(bf16, StatesBf16, TOLLER_MMA_ENGINE(StatesBf16, 128, 2), 128)
-TOLLER_PRODUCT(bf16, StatesBf16, TOLLER_MMA_ENGINE(StatesBf16, 256, 2), 256)
-TOLLER_PRODUCT(f32, StatesF32, TOLLER_SPLIT_ENGINE(64, 4), 64)
-TOLLER_PRODUCT(f32, StatesF32, TOLLER_SPLIT_ENGINE(128, 2), 128)
+TOLLER_PRODUCT(f16, few, StatesF16, Narrow<StatesF16>, TOLLER_PRODUCT_STAGES_FEW, 1)
+TOLLER_PRODUCT(f16, 64, StatesF16, Narrow<StatesF16>, TOLLER_PRODUCT_STAGES, 2)
+TOLLER_PRODUCT(f16, 128, StatesF16, Middle<StatesF16>, TOLLER_PRODUCT_STAGES, 1)
+TOLLER_PRODUCT(f16, 256, StatesF16, Wide<StatesF16>, TOLLER_PRODUCT_STAGES, 1)
+TOLLER_PRODUCT(bf16, few, StatesBf16, Narrow<StatesBf16>, TOLLER_PRODUCT_STAGES_FEW, 1)
+TOLLER_PRODUCT(bf16, 64, StatesBf16, Narrow<StatesBf16>, TOLLER_PRODUCT_STAGES, 2)
+TOLLER_PRODUCT(bf16, 128, StatesBf16, Middle<StatesBf16>, TOLLER_PRODUCT_STAGES, 1)
+TOLLER_PRODUCT(bf16, 256, StatesBf16, Wide<StatesBf16>, TOLLER_PRODUCT_STAGES, 1)
+TOLLER_PRODUCT(f32, few, StatesF32, SplitNarrow, TOLLER_PRODUCT_STAGES_FEW, 1)
+TOLLER_PRODUCT(f32, 64, StatesF32, SplitNarrow, TOLLER_PRODUCT_STAGES, 2)
+TOLLER_PRODUCT(f32, 128, StatesF32, SplitMiddle, TOLLER_PRODUCT_STAGES, 1)

@@ -6,7 +6,7 @@
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 #define TOLLER_PRODUCT_WGMMA(TYPE, STATES)                                                                             \
-    extern "C" __global__ void __launch_bounds__(TOLLER_PRODUCT_THREADS, TOLLER_PRODUCT_BLOCKS_WGMMA)                  \
+    extern "C" __global__ void __launch_bounds__(TOLLER_PRODUCT_THREADS, 1)                                            \
         toller_encoder_product_##TYPE##_wgmma(const __grid_constant__ toller_product_args args) {                      \
         product<STATES, Warpgroups<STATES>, TOLLER_PRODUCT_STAGES_WGMMA>(args);                                        \
     }

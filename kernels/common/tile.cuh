@@ -48,6 +48,8 @@ struct MmaSync {
     static constexpr int ROWS = TILE_ROWS / 16 / ROW_WARPS, COLUMNS = TILE / 8 / COLUMN_WARPS;
     // Slices whose products may still be computed while older stages are loaded again.
     static constexpr int LAG = 1;
+    // Whether a warp may leave out products that the others compute.
+    static constexpr bool WARPS_ARE_APART = true;
 
     typename Format::Sum sums[ROWS * COLUMNS][4];
 

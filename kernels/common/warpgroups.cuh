@@ -13,6 +13,7 @@ struct Warpgroups {
     static constexpr uint32_t TILE_COLUMNS = FRAGMENTS * 8;
     static constexpr int ROWS = 1, COLUMNS = FRAGMENTS;
     static constexpr int LAG = SLICES_AT_ONCE;
+    static constexpr bool WARPS_ARE_APART = false;
     static constexpr uint32_t GROUP_THREADS = 128, GROUP_ROWS = 64;
 
     typename Format::Sum sums[COLUMNS][4];

@@ -116,6 +116,7 @@ __device__ inline void product(const toller_product_args &args) {
     for (uint32_t slice = 0; slice < AHEAD; ++slice) load(slice, slice);
     Engine engine;
     engine.clear();
+    const bool has_rows = !Engine::WARPS_ARE_APART || first_row + Engine::first_row() < args.rows;
     uint32_t stage = 0;
 #pragma unroll 1
     for (uint32_t slice = 0; slice < slices; ++slice) {
@@ -124,7 +125,7 @@ __device__ inline void product(const toller_product_args &args) {
         // For all threads: this slice has arrived, and the slice LAG before it has been multiplied.
         __syncthreads();
         load(slice + AHEAD, (stage + AHEAD) % STAGES);
-        engine.multiply(rows_at(stage), rows_at(stage) + TILE_ROWS * SLICE_BYTES);
+        if (has_rows) engine.multiply(rows_at(stage), rows_at(stage) + TILE_ROWS * SLICE_BYTES);
         stage = (stage + 1) % STAGES;
     }
     engine.finish();

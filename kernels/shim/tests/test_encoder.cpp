@@ -151,6 +151,9 @@ void check_product(const Type &type, const char *tile, uint32_t tile_columns, ui
 int main() {
     for (const Type &type : TYPES) {
         check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 130, 20, 70, 1, false);
+        // As many slices as stages, and more; rows of one warp, and of two.
+        check_product(type, "few", 64, TOLLER_PRODUCT_STAGES_FEW, 1, 70, 64 * TOLLER_PRODUCT_STAGES_FEW, 1, false);
+        check_product(type, "few", 64, TOLLER_PRODUCT_STAGES_FEW, 33, 16, 600, 2, true);
         check_product(type, "128", 128, TOLLER_PRODUCT_STAGES, 3, 130, 200, 1, false);
         if (type.bytes == 4) continue;
         check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 5, 264, 30, 1, false);

@@ -202,6 +202,8 @@ pub(crate) const PRODUCT_SLICE: u32 = 128;
 pub(crate) const PRODUCT_STAGES: u32 = 3;
 /// The same with wgmma.
 pub(crate) const PRODUCT_STAGES_WGMMA: u32 = 4;
+/// The same for few rows.
+pub(crate) const PRODUCT_STAGES_FEW: u32 = 6;
 
 // The tile of a product with bulk copies, its stages and threads.
 pub(crate) const PRODUCT_TMA_ROWS: u32 = 192;

@@ -59,6 +59,8 @@ impl Tile {
     }
 }
 
+/// For few rows: so that more multiprocessors read the weight, with more slices on the way.
+const FEW: Tile = Tile::copying(64, abi::PRODUCT_STAGES_FEW, by_number!("product", "_few"));
 const NARROW: Tile = Tile::copying(64, abi::PRODUCT_STAGES, by_number!("product", "_64"));
 const MIDDLE: Tile = Tile::copying(128, abi::PRODUCT_STAGES, by_number!("product", "_128"));
 /// In f16 and bf16.
@@ -78,8 +80,7 @@ const TMA: Tile = Tile {
 /// The only compute capability with wgmma.
 const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 
-/// The tile for a weight of this many rows. It depends on the layer and the device alone, never on the batch:
-/// wgmma may sum in another order than mma.sync.
+/// The tile for a weight of this many rows, and many rows of states.
 fn tile(number: Number, weight_rows: usize, device: &dyn Device) -> &'static Tile {
     let unused = |tile: &Tile| weight_rows.next_multiple_of(tile.columns) - weight_rows;
     // Up to this share of the tiles' columns is unused.
@@ -119,11 +120,26 @@ pub(super) fn padded_head(size: usize) -> Option<usize> {
 #[derive(Clone, Debug)]
 pub(super) struct Kernels {
     device: Arc<dyn Device>,
+    /// Products of at most this many tiles have few rows.
+    pub(super) few_tiles: u32,
 }
 
 impl Kernels {
+    /// Half of the multiprocessors, and more, would have no tile of few rows.
     pub(super) fn new(device: Arc<dyn Device>) -> Self {
-        Self { device }
+        Self { few_tiles: device.facts().multiprocessors / 2, device }
+    }
+
+    /// The tile for a layer, and how many there are. The bits do not depend on it: all kernels add the products
+    /// of a sum in the same order, as many at once. (On Hopper also wgmma and mma.sync: both add 16 products of
+    /// f16 or bf16 to a sum of 25 bits; MMA-Sim, arXiv 2511.10909.)
+    fn tile(&self, number: Number, args: &abi::Product) -> (&'static Tile, u32) {
+        let count =
+            |tile: &Tile| args.rows.div_ceil(tile.rows) * args.weight_rows.div_ceil(tile.columns as u32);
+        let usual = tile(number, args.weight_rows as usize, &*self.device);
+        let is_few = count(usual) <= self.few_tiles && FEW.shared_bytes <= self.device.facts().shared_bytes;
+        let chosen = if is_few { &FEW } else { usual };
+        (chosen, count(chosen))
     }
 
     /// Sums and normalises rows of tables.
@@ -169,13 +185,12 @@ impl Kernels {
         unsafe { self.launch(kernel, [blocks, 1, 1], warps * WARP, warps * of_warp, args) }
     }
 
-    /// A linear layer, with the tile for its weight.
+    /// A linear layer.
     ///
     /// # Safety
     /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn product(&self, number: Number, args: abi::Product) -> Result<(), DeviceError> {
-        let tile = tile(number, args.weight_rows as usize, &*self.device);
-        let tiles = args.rows.div_ceil(tile.rows) * args.weight_rows.div_ceil(tile.columns as u32);
+        let (tile, tiles) = self.tile(number, &args);
         let name = tile.names[number as usize];
         if tile.is_bulk {
             let blocks = tiles.min(self.device.facts().multiprocessors).max(1);
@@ -329,7 +344,7 @@ pub fn operation_of(kernel: &str) -> Option<Operation> {
 /// The kernels that every device has code for.
 #[cfg(test)]
 pub(super) fn names() -> Vec<&'static str> {
-    let narrow = [NARROW.names, MIDDLE.names].concat();
+    let narrow = [FEW.names, NARROW.names, MIDDLE.names].concat();
     let steps = [EMBED, NORM, HEADS, PREFIX, POOL].concat();
     let others = [WIDE.names[1], WIDE.names[2], ACTIVATE, NORM_WIDE, ROWS];
     [narrow, steps, ATTENTION.concat(), others.to_vec()].concat()
@@ -339,7 +354,26 @@ pub(super) fn names() -> Vec<&'static str> {
 mod tests {
     use toller_gpu::{Devices, Preference};
 
-    use super::{Number, names, operation_of, tile};
+    use super::{Kernels, Number, abi, names, operation_of, tile};
+
+    /// Of BERT-base's layers, on two multiprocessors and on the 132 of an H100.
+    #[test]
+    fn few_rows_have_tiles_of_their_own() {
+        let devices = Devices::shim(&[1 << 20]);
+        let mut kernels = Kernels::new(devices.iter().next().expect("a device").clone());
+        assert_eq!(kernels.few_tiles, 1);
+        kernels.few_tiles = 66;
+        let tile_of = |number, rows, weight_rows| {
+            let args = abi::Product { rows, weight_rows, ..abi::Product::default() };
+            let (tile, tiles) = kernels.tile(number, &args);
+            (tile.names[number as usize].trim_start_matches("toller_encoder_product_"), tiles)
+        };
+        assert_eq!(tile_of(Number::F16, 16, 768), ("f16_few", 12));
+        assert_eq!(tile_of(Number::F16, 512, 2304), ("f16_few", 144));
+        assert_eq!(tile_of(Number::F16, 1024, 2304), ("f16_wgmma", 72));
+        assert_eq!(tile_of(Number::F32, 16, 3072), ("f32_few", 48));
+        assert_eq!(tile_of(Number::F32, 16_896, 768), ("f32_128", 792));
+    }
 
     #[test]
     fn only_embeddings_belong_to_no_operation() {
