@@ -7,7 +7,7 @@
 // back before the process ends without an error.
 //
 // TOLLER_STAND_IN says what it is, as in "driver=13000,devices=2,capability=90,memory=1000000000" (these are
-// the defaults, with 1 device).
+// the defaults, with 1 device). With "fail=cuMemAlloc_v2:2", this function does nothing, and answers this CUresult.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -16,10 +16,12 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "driver/fatbin.h"
 #include "driver/results.h"
 #include "driver/stand_in.h"
 #include "shim/shim.h"
@@ -37,9 +39,16 @@ enum Tensor { TENSOR_OF_BYTES = 0, TENSOR_SWIZZLE_128 = 3 };
 
 constexpr uint32_t COMMON_SHARED_BYTES = 48 << 10;
 
+// What the driver takes of the device's memory at a time.
+constexpr size_t GRANULE_BYTES = 2 << 20;
+
 struct Settings {
     int driver = 13000, devices = 1, capability = 90;
     size_t memory = 1000000000;
+    // The function that fails, and its answer.
+    std::string fails;
+    Result failure = SUCCESS;
+    mutable bool has_failed = false;
 
     Settings() {
         const char *text = std::getenv("TOLLER_STAND_IN");
@@ -48,14 +57,37 @@ struct Settings {
             const std::string part = rest.substr(0, comma);
             rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
             const size_t equals = part.find('=');
-            const std::string name = part.substr(0, equals);
-            const long long value = equals == std::string::npos ? 0 : std::atoll(part.c_str() + equals + 1);
-            if (name == "driver") driver = int(value);
-            else if (name == "devices") devices = int(value);
-            else if (name == "capability") capability = int(value);
-            else if (name == "memory") memory = size_t(value);
-            else std::fprintf(stderr, "stand-in: TOLLER_STAND_IN has no setting %s\n", name.c_str());
+            const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
+            if (!set(part.substr(0, equals), value)) std::fprintf(stderr, "stand-in: TOLLER_STAND_IN has no setting %s\n", part.c_str());
         }
+    }
+
+    // Returns false if there is no such setting.
+    bool set(const std::string &name, const std::string &value) {
+        const long long number = std::atoll(value.c_str());
+        const size_t colon = value.find(':');
+        if (name == "driver") driver = int(number);
+        else if (name == "devices") devices = int(number);
+        else if (name == "capability") capability = int(number);
+        else if (name == "memory") memory = size_t(number);
+        else if (name == "fail" && colon != std::string::npos) {
+            fails = value.substr(0, colon);
+            failure = Result(std::atoi(value.c_str() + colon + 1));
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    // A test of a failure that does not happen is none.
+    ~Settings() {
+        if (!fails.empty() && !has_failed) std::fprintf(stderr, "stand-in: no call of %s has failed\n", fails.c_str());
+    }
+
+    bool fail(const char *function) const {
+        const bool now = fails == function;
+        has_failed |= now;
+        return now;
     }
 };
 
@@ -63,7 +95,6 @@ const Settings settings;
 
 struct Context {
     int device = 0, retained = 0;
-    size_t used = 0;
     // The first failure of a kernel: the context cannot be used after it.
     Result failed = SUCCESS;
     std::vector<struct Stream *> streams;
@@ -74,17 +105,27 @@ struct Stream {
     std::deque<std::function<Result()>> queued;
 };
 
-struct Event {
-    // Of the last record.
+// A record of an event, which is work of a stream. It outlives the event, if need be.
+struct Record {
+    Context *context;
     Stream *stream;
-    std::chrono::steady_clock::time_point time;
-    bool recorded;
+    std::chrono::steady_clock::time_point time{};
+    bool is_done = false;
+};
+
+struct Event {
+    std::shared_ptr<Record> last;
 };
 
 struct Function {
     std::string name;
     size_t argument_bytes;
     uint32_t shared_bytes;
+};
+
+struct Module {
+    std::string code;
+    std::map<std::string, Function> functions;
 };
 
 struct Allocation {
@@ -101,19 +142,44 @@ std::map<void *, size_t> pinned;
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
+// Does the next work of a stream.
+void advance(Stream *stream) {
+    const auto work = std::move(stream->queued.front());
+    stream->queued.pop_front();
+    stream->context->failed = work();
+}
+
 // Does the work of a stream.
 Result drain(Stream *stream) {
-    while (!stream->queued.empty() && stream->context->failed == SUCCESS) {
-        const auto work = std::move(stream->queued.front());
-        stream->queued.pop_front();
-        stream->context->failed = work();
-    }
+    while (!stream->queued.empty() && stream->context->failed == SUCCESS) advance(stream);
     return stream->context->failed;
 }
 
 Result drain(Context *context) {
     for (Stream *stream : context->streams) drain(stream);
     return context->failed;
+}
+
+// Does the work of a stream up to a record.
+Result reach(const Record &record) {
+    while (!record.is_done && record.context->failed == SUCCESS) advance(record.stream);
+    return record.context->failed;
+}
+
+// Bytes that the allocations of a context take, and one of `more` bytes. Those that are smaller than a granule
+// share granules.
+size_t taken(const Context *context, size_t more = 0) {
+    const auto granules = [](size_t bytes) { return (bytes + GRANULE_BYTES - 1) / GRANULE_BYTES * GRANULE_BYTES; };
+    size_t large = 0, small = 0;
+    const auto add = [&](size_t bytes) {
+        if (bytes < GRANULE_BYTES) small += bytes;
+        else large += granules(bytes);
+    };
+    add(more);
+    for (const auto &[address, allocation] : allocations) {
+        if (allocation.context == context) add(allocation.bytes);
+    }
+    return large + granules(small);
 }
 
 // Whether bytes of the device are all in one allocation of the current context.
@@ -139,25 +205,6 @@ Result put(void *handle, std::function<Result()> work) {
     return before != SUCCESS ? before : (current->failed = work());
 }
 
-// Whether a fatbin has code for the device: machine code of its major release, or PTX that is not newer. 0 if
-// the bytes are not a fatbin.
-Result has_code(const uint8_t *image) {
-    const auto read = [&](size_t at, auto value) {
-        std::memcpy(&value, image + at, sizeof value);
-        return value;
-    };
-    if (read(0, uint32_t()) != 0xba55ed50) return INVALID_IMAGE;
-    const size_t head = read(6, uint16_t()), end = head + read(8, uint64_t());
-    for (size_t at = head; at < end;) {
-        const int kind = read(at, uint16_t()), needs = int(read(at + 28, uint32_t()));
-        const bool runs = kind == 2 ? needs / 10 == settings.capability / 10 && needs <= settings.capability
-                                    : needs <= settings.capability;
-        if (runs) return SUCCESS;
-        at += read(at + 4, uint32_t()) + read(at + 8, uint64_t());
-    }
-    return NO_BINARY_FOR_GPU;
-}
-
 } // namespace
 
 Result stand_in::queue(void *stream, std::function<Result()> work) {
@@ -172,12 +219,19 @@ bool stand_in::owns(const void *address, size_t bytes) {
 
 #define API extern "C" __attribute__((visibility("default"))) Result
 
+// What every function begins with: there is one call at a time, and the settings may want this one to fail.
+#define BEGIN                                                                                                          \
+    const Guard guard(one);                                                                                            \
+    if (settings.fail(__func__)) return settings.failure
+
 API cuDriverGetVersion(int *version) {
+    BEGIN;
     *version = settings.driver;
     return SUCCESS;
 }
 
 API cuInit(unsigned flags) {
+    BEGIN;
     if (flags != 0) return INVALID_VALUE;
     if (settings.devices == 0) return NO_DEVICE;
     initialized = true;
@@ -185,18 +239,24 @@ API cuInit(unsigned flags) {
 }
 
 API cuGetErrorString(Result result, const char **text) {
+    BEGIN;
     *text = name_of(result);
     return SUCCESS;
 }
 
-API cuGetErrorName(Result result, const char **text) { return cuGetErrorString(result, text); }
+API cuGetErrorName(Result result, const char **text) {
+    BEGIN;
+    return cuGetErrorString(result, text);
+}
 
 API cuDeviceGetCount(int *count) {
+    BEGIN;
     *count = settings.devices;
     return initialized ? SUCCESS : NOT_INITIALIZED;
 }
 
 API cuDeviceGet(int *device, int ordinal) {
+    BEGIN;
     if (!initialized) return NOT_INITIALIZED;
     if (ordinal < 0 || ordinal >= settings.devices) return INVALID_DEVICE;
     *device = ordinal;
@@ -204,11 +264,13 @@ API cuDeviceGet(int *device, int ordinal) {
 }
 
 API cuDeviceGetName(char *name, int bytes, int device) {
+    BEGIN;
     std::snprintf(name, size_t(bytes), "stand-in %d", device);
     return SUCCESS;
 }
 
 API cuDeviceGetAttribute(int *value, int attribute, int) {
+    BEGIN;
     switch (attribute) {
     case MULTIPROCESSORS: *value = 2; return SUCCESS;
     case CAPABILITY_MAJOR: *value = settings.capability / 10; return SUCCESS;
@@ -220,12 +282,13 @@ API cuDeviceGetAttribute(int *value, int attribute, int) {
 }
 
 API cuDeviceTotalMem_v2(size_t *bytes, int) {
+    BEGIN;
     *bytes = settings.memory;
     return SUCCESS;
 }
 
 API cuDevicePrimaryCtxRetain(Context **context, int device) {
-    const Guard guard(one);
+    BEGIN;
     *context = &contexts[device];
     (*context)->device = device;
     (*context)->retained += 1;
@@ -233,62 +296,63 @@ API cuDevicePrimaryCtxRetain(Context **context, int device) {
 }
 
 API cuDevicePrimaryCtxRelease_v2(int device) {
-    const Guard guard(one);
+    BEGIN;
     Context &context = contexts[device];
-    if (--context.retained > 0 || context.used == 0) return SUCCESS;
-    std::fprintf(stderr, "stand-in: device %d was left with %zu bytes allocated\n", device, context.used);
+    const size_t left = taken(&context);
+    if (--context.retained > 0 || left == 0) return SUCCESS;
+    std::fprintf(stderr, "stand-in: device %d was left with %zu bytes allocated\n", device, left);
     std::_Exit(99);
 }
 
 API cuCtxGetCurrent(Context **context) {
+    BEGIN;
     *context = current;
     return SUCCESS;
 }
 
 API cuCtxSetCurrent(Context *context) {
+    BEGIN;
     current = context;
     return SUCCESS;
 }
 
 API cuCtxSynchronize() {
-    const Guard guard(one);
+    BEGIN;
     return current ? drain(current) : INVALID_CONTEXT;
 }
 
 API cuMemGetInfo_v2(size_t *free, size_t *total) {
-    const Guard guard(one);
+    BEGIN;
     if (!current) return INVALID_CONTEXT;
     *total = settings.memory;
-    *free = settings.memory - current->used;
+    *free = settings.memory - taken(current);
     return SUCCESS;
 }
 
 API cuMemAlloc_v2(uint64_t *address, size_t bytes) {
-    const Guard guard(one);
+    BEGIN;
     if (!current) return INVALID_CONTEXT;
     if (bytes == 0) return INVALID_VALUE;
-    if (bytes > settings.memory - current->used) return OUT_OF_MEMORY;
+    if (taken(current, bytes) > settings.memory) return OUT_OF_MEMORY;
     void *memory = toller_shim_allocate(bytes);
     if (!memory) return OUT_OF_MEMORY;
     *address = reinterpret_cast<uint64_t>(memory);
     allocations[*address] = {current, bytes};
-    current->used += bytes;
     return SUCCESS;
 }
 
 API cuMemFree_v2(uint64_t address) {
-    const Guard guard(one);
+    BEGIN;
     const auto found = allocations.find(address);
     if (found == allocations.end() || found->second.context != current) return INVALID_VALUE;
     const Result before = drain(current);
-    current->used -= found->second.bytes;
     allocations.erase(found);
     toller_shim_free(pointer(address));
     return before;
 }
 
 API cuMemHostAlloc(void **start, size_t bytes, unsigned) {
-    const Guard guard(one);
+    BEGIN;
     if (!current) return INVALID_CONTEXT;
     *start = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (!*start) return OUT_OF_MEMORY;
@@ -297,7 +361,7 @@ API cuMemHostAlloc(void **start, size_t bytes, unsigned) {
 }
 
 API cuMemFreeHost(void *start) {
-    const Guard guard(one);
+    BEGIN;
     const auto found = pinned.find(start);
     if (found == pinned.end()) return INVALID_VALUE;
     // Queued copies still read this memory.
@@ -308,7 +372,7 @@ API cuMemFreeHost(void *start) {
 }
 
 API cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
-    const Guard guard(one);
+    BEGIN;
     if (!is_mine(to, bytes)) return INVALID_VALUE;
     return put(stream, [=] {
         std::memcpy(pointer(to), from, bytes);
@@ -317,7 +381,7 @@ API cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
 }
 
 API cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
-    const Guard guard(one);
+    BEGIN;
     if (!is_mine(from, bytes)) return INVALID_VALUE;
     return put(stream, [=] {
         std::memcpy(to, pointer(from), bytes);
@@ -326,7 +390,7 @@ API cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
 }
 
 API cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {
-    const Guard guard(one);
+    BEGIN;
     if (!is_mine(to, bytes) || !is_mine(from, bytes)) return INVALID_VALUE;
     return put(stream, [=] {
         std::memmove(pointer(to), pointer(from), bytes);
@@ -335,7 +399,7 @@ API cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
 }
 
 API cuMemsetD8Async(uint64_t to, uint8_t byte, size_t bytes, void *stream) {
-    const Guard guard(one);
+    BEGIN;
     if (!is_mine(to, bytes)) return INVALID_VALUE;
     return put(stream, [=] {
         std::memset(pointer(to), byte, bytes);
@@ -344,7 +408,7 @@ API cuMemsetD8Async(uint64_t to, uint8_t byte, size_t bytes, void *stream) {
 }
 
 API cuStreamCreate(Stream **stream, unsigned) {
-    const Guard guard(one);
+    BEGIN;
     if (!current) return INVALID_CONTEXT;
     *stream = new Stream{current, {}};
     current->streams.push_back(*stream);
@@ -352,13 +416,13 @@ API cuStreamCreate(Stream **stream, unsigned) {
 }
 
 API cuStreamSynchronize(Stream *stream) {
-    const Guard guard(one);
+    BEGIN;
     if (!stream) return cuCtxSynchronize();
     return drain(stream);
 }
 
 API cuStreamDestroy_v2(Stream *stream) {
-    const Guard guard(one);
+    BEGIN;
     const Result result = drain(stream);
     std::erase(stream->context->streams, stream);
     delete stream;
@@ -366,43 +430,54 @@ API cuStreamDestroy_v2(Stream *stream) {
 }
 
 API cuEventCreate(Event **event, unsigned) {
-    const Guard guard(one);
+    BEGIN;
     if (!current) return INVALID_CONTEXT;
-    *event = new Event{nullptr, {}, false};
+    *event = new Event;
     return SUCCESS;
 }
 
-API cuEventRecord(Event *event, void *stream) {
-    const Guard guard(one);
-    event->stream = static_cast<Stream *>(stream);
-    return put(stream, [=] {
-        event->time = std::chrono::steady_clock::now();
-        event->recorded = true;
+API cuEventRecord(Event *event, Stream *stream) {
+    BEGIN;
+    const auto record = std::make_shared<Record>(Record{current, stream});
+    const Result queued = put(stream, [=] {
+        record->time = std::chrono::steady_clock::now();
+        record->is_done = true;
         return SUCCESS;
     });
+    if (queued == SUCCESS) event->last = record;
+    return queued;
 }
 
 API cuEventSynchronize(Event *event) {
-    const Guard guard(one);
-    return event->stream ? drain(event->stream) : SUCCESS;
+    BEGIN;
+    return event->last ? reach(*event->last) : SUCCESS;
+}
+
+API cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
+    BEGIN;
+    if (flags != 0) return INVALID_VALUE;
+    // The event may be recorded again before the stream comes here.
+    const auto record = event->last;
+    return put(stream, [=] { return record ? reach(*record) : SUCCESS; });
 }
 
 API cuEventElapsedTime(float *milliseconds, Event *start, Event *end) {
-    if (!start->recorded || !end->recorded) return INVALID_HANDLE;
-    *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+    BEGIN;
+    if (!start->last || !end->last) return INVALID_HANDLE;
+    if (!start->last->is_done || !end->last->is_done) return NOT_READY;
+    *milliseconds = std::chrono::duration<float, std::milli>(end->last->time - start->last->time).count();
     return SUCCESS;
 }
 
 API cuEventDestroy_v2(Event *event) {
-    const Guard guard(one);
-    const Result result = event->stream ? drain(event->stream) : SUCCESS;
+    BEGIN;
     delete event;
-    return result;
+    return SUCCESS;
 }
 
 API cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *start, const uint64_t *sizes, const uint64_t *strides,
                            const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int, int fill) {
-    const Guard guard(one);
+    BEGIN;
     if (!current) return INVALID_CONTEXT;
     const bool is_modelled = type == TENSOR_OF_BYTES && rank == 2 && box[0] == 128 && steps[0] == 1 && steps[1] == 1 && interleave == 0 &&
                              swizzle == TENSOR_SWIZZLE_128 && fill == 0;
@@ -411,31 +486,38 @@ API cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *start, cons
     return toller_shim_tensor_map(map, start, sizes[0], sizes[1], strides[0], box[1]) == 0 ? SUCCESS : INVALID_VALUE;
 }
 
-API cuModuleLoadData(void **module, const void *image) {
-    const Result found = has_code(static_cast<const uint8_t *>(image));
-    // The module is not kept: the shim finds kernels by name.
-    *module = const_cast<void *>(image);
+API cuModuleLoadData(Module **module, const void *image) {
+    BEGIN;
+    if (!current) return INVALID_CONTEXT;
+    std::string code;
+    const Result found = stand_in::find_code(image, settings.capability, &code);
+    if (found == SUCCESS) *module = new Module{std::move(code), {}};
     return found;
 }
 
-API cuModuleUnload(void *) { return SUCCESS; }
+API cuModuleUnload(Module *module) {
+    BEGIN;
+    delete module;
+    return SUCCESS;
+}
 
-API cuModuleGetFunction(Function **function, void *, const char *name) {
-    const Guard guard(one);
+API cuModuleGetFunction(Function **function, Module *module, const char *name) {
+    BEGIN;
     const size_t bytes = toller_shim_argument_bytes(name);
-    if (bytes == 0) return NOT_FOUND;
-    static std::map<std::string, Function> functions;
-    *function = &functions.try_emplace(name, Function{name, bytes, COMMON_SHARED_BYTES}).first->second;
+    if (bytes == 0 || !stand_in::has_kernel(module->code, name)) return NOT_FOUND;
+    *function = &module->functions.try_emplace(name, Function{name, bytes, COMMON_SHARED_BYTES}).first->second;
     return SUCCESS;
 }
 
 API cuFuncGetAttribute(int *value, int attribute, Function *) {
+    BEGIN;
     if (attribute != SHARED_STATIC) return INVALID_VALUE;
     *value = 0;
     return SUCCESS;
 }
 
 API cuFuncSetAttribute(Function *function, int attribute, int value) {
+    BEGIN;
     if (attribute == SHARED_PERCENT) return value >= -1 && value <= 100 ? SUCCESS : INVALID_VALUE;
     if (attribute != SHARED_DYNAMIC) return INVALID_VALUE;
     int most = 0;
@@ -447,7 +529,7 @@ API cuFuncSetAttribute(Function *function, int attribute, int value) {
 
 API cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned threads, unsigned y, unsigned z,
                    unsigned shared_bytes, void *stream, void **arguments, void **extra) {
-    const Guard guard(one);
+    BEGIN;
     if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z != 1 || threads == 0 || threads > 1024 || y != 1 || z != 1 || extra ||
         shared_bytes > function->shared_bytes) {
         return INVALID_VALUE;
@@ -455,9 +537,9 @@ API cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigne
     // The driver copies the argument before it returns; 8-byte words, since it holds pointers.
     std::vector<uint64_t> argument((function->argument_bytes + 7) / 8);
     std::memcpy(argument.data(), arguments[0], function->argument_bytes);
-    return put(stream, [=] {
+    return put(stream, [=, launched = *function] {
         char error[4096];
-        const int wrong = toller_shim_launch(function->name.c_str(), argument.data(), function->argument_bytes, grid_x, grid_y, threads,
+        const int wrong = toller_shim_launch(launched.name.c_str(), argument.data(), launched.argument_bytes, grid_x, grid_y, threads,
                                              shared_bytes, error, sizeof error);
         if (!wrong) return SUCCESS;
         std::fprintf(stderr, "stand-in: %s\n", error);

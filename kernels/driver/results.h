@@ -2,7 +2,7 @@
 #pragma once
 
 // The numbers of cuda.h.
-enum Result {
+enum Result : int {
     SUCCESS = 0,
     INVALID_VALUE = 1,
     OUT_OF_MEMORY = 2,
@@ -14,6 +14,7 @@ enum Result {
     NO_BINARY_FOR_GPU = 209,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
+    NOT_READY = 600,
     LAUNCH_FAILED = 719,
 };
 
@@ -30,6 +31,7 @@ inline const char *name_of(int result) {
     case NO_BINARY_FOR_GPU: return "no kernel image is available for execution on the device";
     case INVALID_HANDLE: return "invalid resource handle";
     case NOT_FOUND: return "named symbol not found";
+    case NOT_READY: return "device not ready";
     case LAUNCH_FAILED: return "unspecified launch failure";
     default: return "unknown error";
     }

@@ -47,7 +47,15 @@ impl DirectoryLock {
             };
             match file.try_lock() {
                 // Another process removed the file after it was opened: the lock would keep nobody out.
-                Ok(()) if !is_at(&file, &path) && !is_last => {}
+                Ok(()) if !is_at(&file, &path) => {
+                    if is_last {
+                        let gone = io::Error::new(
+                            io::ErrorKind::NotFound,
+                            "other processes remove it again and again",
+                        );
+                        return Err(FileError::new(Self::ACTION, path, gone));
+                    }
+                }
                 Ok(()) => return Ok(Some(Self { directory: directory.to_owned(), file })),
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(FileError::new(Self::ACTION, path, error)),

@@ -57,6 +57,11 @@ pub enum TrainError {
     /// A pooling that the layout of the model cannot hold.
     #[error("a model with the pooling {0:?} cannot be saved as it was trained")]
     Pooling(String),
+    /// Training for unit vectors with a layout that has no place for the scaling.
+    #[error(
+        "a model in DPR's layout cannot be saved with vectors of unit length, for which cosine trains it"
+    )]
+    Scaling,
     /// A classifier of tokens with another number of labels than two.
     #[error("the model's classifier of tokens has {0} labels, not 2")]
     Labels(usize),
@@ -248,6 +253,7 @@ impl Explain for TrainError {
             Self::NoGradient(_) => "report this, with the model".into(),
             Self::NoEffect { setting, .. } => format!("leave {setting} out").into(),
             Self::Pooling(_) => "choose another pooling, or the model's own".into(),
+            Self::Scaling => "choose the similarity dot".into(),
             Self::Labels(_) => {
                 "choose a token classifier with two labels, or a model without such a classifier".into()
             }

@@ -137,9 +137,18 @@ impl Task {
                 is_missing.then(|| "a passage without a score, from which the loss learns".to_owned())
             }
             Self::Cross { encoder, loss, .. } => {
-                let is_by_label = matches!(loss, CrossLoss::Binary | CrossLoss::TwoLabels);
-                if let Some(label) = label.filter(|label| is_by_label && !(0.0..=1.0).contains(label)) {
-                    return Some(format!("the label {label}, and this loss takes labels from 0 to 1"));
+                let mut labels = example.positives.iter().filter_map(|positive| positive.label);
+                let (fits, takes): (fn(f64) -> bool, _) = match loss {
+                    CrossLoss::Binary | CrossLoss::TwoLabels => {
+                        (|label| (0.0..=1.0).contains(&label), "takes labels from 0 to 1")
+                    }
+                    CrossLoss::Listwise => (|label| label == 1.0, "takes the positive, whose label is 1"),
+                    CrossLoss::RankNet | CrossLoss::Lambda => {
+                        (|label| label > 0.0, "needs a positive's label above 0, that of negatives")
+                    }
+                };
+                if let Some(label) = labels.find(|label| !fits(*label)) {
+                    return Some(format!("the label {label}, and this loss {takes}"));
                 }
                 // Any passage has a token at least.
                 encoder.tokenize_pair(&example.query, "x").err().map(|error| error.to_string())

@@ -55,7 +55,7 @@ impl Lesson {
     pub(crate) fn inspect(&self, settings: &Settings) -> Result<Option<Inspected>, TrainError> {
         match self {
             Self::Ranking(task, source) => inspect(task, source, settings).map(Some),
-            Self::Tokens(_) => Ok(None),
+            Self::Tokens(task) => task.check_files().map(|()| None),
         }
     }
 

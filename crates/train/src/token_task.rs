@@ -28,6 +28,14 @@ impl TokenTask {
         Ok(Self { classifier, files })
     }
 
+    /// Refuses files without a text.
+    pub(crate) fn check_files(&self) -> Result<(), TrainError> {
+        match self.files.iter().find(|file| file.is_empty()) {
+            Some(empty) => Err(TrainError::NoRecords(empty.path().to_owned())),
+            None => Ok(()),
+        }
+    }
+
     /// The number of texts.
     pub(crate) fn len(&self) -> usize {
         self.files.iter().map(MarkedFile::len).sum()

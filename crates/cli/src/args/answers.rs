@@ -116,16 +116,16 @@ impl AnswerArgs {
     ) -> crate::Result<()> {
         let stop = interrupt::flag(ui, "stopping")?;
         let collection = open_collection(&expand(&self.corpus)?, &self.collection.options(skip_bad_lines));
-        let collection = collection.with_flag(Setting::Format, CORPUS_FORMAT)?;
+        let mut collection = collection.with_flag(Setting::Format, CORPUS_FORMAT)?;
         let bar = ui.progress("reading", "passages retrieved", search.retrieved() as u64);
         let (mut block, mut found): (Vec<Passage>, usize) = (Vec::with_capacity(PASSAGES_PER_BLOCK), 0);
-        for passage in collection {
+        for passage in collection.by_ref() {
             let passage = passage?;
+            interrupt::check(&stop, "nothing was written")?;
             if search.is_retrieved(&passage.id) {
                 block.push(passage);
             }
             if block.len() == PASSAGES_PER_BLOCK {
-                interrupt::check(&stop, "nothing was written")?;
                 search.look_into(&block);
                 found += block.len();
                 bar.set(found as u64);
@@ -135,6 +135,8 @@ impl AnswerArgs {
         search.look_into(&block);
         found += block.len();
         drop(bar);
+        interrupt::check(&stop, "nothing was written")?;
+        ui.skipped("", collection.skipped());
         let retrieved = search.retrieved();
         if found < retrieved {
             ui.warning(format!(

@@ -14,15 +14,16 @@ pub struct Example {
 }
 
 impl Example {
-    /// The same, if there is something to learn from it.
+    /// The same without negatives that are empty, if there is something to learn from it.
     ///
     /// # Errors
     /// What is missing, in words.
-    pub(super) fn checked(self) -> Result<Self, String> {
+    pub(super) fn checked(mut self) -> Result<Self, String> {
         let is_empty = |passage: &Candidate| {
             let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
             is_blank(&passage.text) && passage.title.is_none()
         };
+        self.negatives.retain(|negative| negative.id.is_some() || !is_empty(negative));
         match &self {
             Self { query, .. } if query.trim().is_empty() => Err("the query is empty".to_owned()),
             Self { positives, .. } if positives.is_empty() => Err("no positive passage".to_owned()),

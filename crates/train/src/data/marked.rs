@@ -108,6 +108,11 @@ impl MarkedFile {
         Ok(opened)
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        self.records.path()
+    }
+
     /// The number of texts.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -12,6 +12,7 @@ mod record;
 mod records;
 mod source;
 mod tsv;
+mod waiting;
 
 pub use example::{Candidate, Example};
 pub(crate) use example::{key, key_of_query};

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::waiting::{Offered, Waiting};
 use crate::dropout::mix;
 
 /// The examples of an epoch in a random order.
@@ -22,14 +23,14 @@ impl Order {
     pub(crate) fn apart(keys: &[Vec<u64>], size: usize, seed: u64, epoch: u64) -> Option<Self> {
         let all = Self::new(keys.len(), seed, epoch).examples;
         let mut examples = Vec::with_capacity(all.len());
-        let (mut waiting, mut rest) = (Vec::new(), all.iter().copied());
+        let (mut waiting, mut rest) = (Waiting::default(), all.iter().copied());
         for _ in 0..all.len() / size {
             let mut batch = Apart { keys, taken: HashSet::new(), examples: Vec::with_capacity(size), size };
-            waiting.retain(|example| !batch.take(*example));
+            waiting.offer(&mut batch, |batch, key| batch.taken.contains(&key), Apart::take);
             while !batch.is_full() {
                 let Some(example) = rest.next() else { break };
-                if !batch.take(example) {
-                    waiting.push(example);
+                if let Offered::Blocked(key) = batch.take(example) {
+                    waiting.push(example, key);
                 }
             }
             let mut again = all.iter();
@@ -60,14 +61,19 @@ impl Apart<'_> {
     }
 
     /// Takes an example if there is room for it.
-    fn take(&mut self, example: u32) -> bool {
-        let own = &self.keys[example as usize];
-        let fits = !self.is_full() && !own.iter().any(|key| self.taken.contains(key));
-        if fits {
-            self.taken.extend(own);
-            self.examples.push(example);
+    fn take(&mut self, example: u32) -> Offered {
+        if self.is_full() {
+            return Offered::Full;
         }
-        fits
+        let own = &self.keys[example as usize];
+        match own.iter().find(|key| self.taken.contains(key)) {
+            Some(key) => Offered::Blocked(*key),
+            None => {
+                self.taken.extend(own);
+                self.examples.push(example);
+                Offered::Taken
+            }
+        }
     }
 }
 
@@ -98,6 +104,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::{Order, window};
+    use crate::dropout::mix;
 
     #[test]
     fn every_example_has_one_place_and_epochs_differ() {
@@ -126,10 +133,60 @@ mod tests {
             }
         }
         assert_eq!(seen.len(), 1000, "all have their turn");
+        // The same as by looking at all that wait, for every batch.
+        for (examples, size) in [(1000, 10), (997, 7), (300, 16)] {
+            let key = |example: u64, by: u64| mix(example.wrapping_mul(by)) % (examples / 9);
+            let keys: Vec<Vec<u64>> =
+                (0..examples).map(|example| vec![key(example, 3), examples + key(example, 5)]).collect();
+            let apart = Order::apart(&keys, size, 3, 1).map(|order| order.examples);
+            assert_eq!(apart, by_looking_at_all(&keys, size), "{examples} examples, {size} of a batch");
+            assert!(apart.is_some());
+        }
         let plain: Vec<Vec<u64>> = (0..100).map(|example| vec![example]).collect();
         let (apart, new) = (Order::apart(&plain, 7, 3, 1), Order::new(100, 3, 1));
         assert_eq!(apart.map(|order| order.examples), Some(new.examples[..98].to_vec()));
         assert!(Order::apart(&vec![vec![1]; 20], 2, 3, 0).is_none());
+    }
+
+    /// The definition of [`Order::apart`], with seed 3 and epoch 1.
+    fn by_looking_at_all(keys: &[Vec<u64>], size: usize) -> Option<Vec<u32>> {
+        let all = Order::new(keys.len(), 3, 1).examples;
+        let (mut waiting, mut rest, mut examples) = (Vec::new(), all.iter().copied(), Vec::new());
+        for _ in 0..all.len() / size {
+            let (mut taken, mut batch) = (BTreeSet::new(), Vec::new());
+            let mut take = |batch: &mut Vec<u32>, example: u32| {
+                let own = &keys[example as usize];
+                let fits = batch.len() < size && own.iter().all(|key| !taken.contains(key));
+                if fits {
+                    taken.extend(own.iter().copied());
+                    batch.push(example);
+                }
+                fits
+            };
+            waiting.retain(|example| !take(&mut batch, *example));
+            while batch.len() < size {
+                let Some(example) = rest.next() else { break };
+                if !take(&mut batch, example) {
+                    waiting.push(example);
+                }
+            }
+            let mut again = all.iter();
+            while batch.len() < size {
+                take(&mut batch, *again.next()?);
+            }
+            examples.append(&mut batch);
+        }
+        Some(examples)
+    }
+
+    #[test]
+    fn a_frequent_key_does_not_take_long() {
+        // One key for half of the examples: each batch has one of them, and the others wait.
+        let keys: Vec<Vec<u64>> =
+            (0..200_000).map(|example| vec![if example % 2 == 0 { 0 } else { example }]).collect();
+        let started = std::time::Instant::now();
+        assert!(Order::apart(&keys, 32, 3, 0).is_some());
+        assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
     }
 
     #[test]

@@ -96,19 +96,22 @@ fn query(fields: &Fields, names: &[&str]) -> Result<String, String> {
 }
 
 /// sentence-transformers' columns: by their names where those are known, else in the order anchor, positive,
-/// negatives. A pair may have a label.
+/// negatives. A pair may have a label. Identifiers do not count.
 fn columns(fields: &Fields) -> Result<Example, String> {
-    let ids = ["query_id", "id", "_id", "idx"];
     let mut label = None;
     let mut columns: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (name, value) in fields.0.iter().filter(|(name, _)| !ids.contains(&name.as_str())) {
-        if Column::named(name) == Some(Column::Label) {
-            label = Some(number(value).ok_or_else(|| format!("the {name} {value} is no number"))?);
-            continue;
+    for (name, value) in &fields.0 {
+        match Column::named(name) {
+            Some(Column::Label) => {
+                label = Some(number(value).ok_or_else(|| format!("the {name} {value} is no number"))?);
+                continue;
+            }
+            Some(Column::Identifier) => continue,
+            _ => {}
         }
         let texts = match value {
             Value::String(text) => vec![text.as_str()],
-            Value::Array(texts) if is_negative(name) => {
+            Value::Array(texts) if Column::is_negative(name) => {
                 let texts = texts.iter().map(|text| text.as_str().ok_or(text));
                 texts
                     .collect::<Result<_, _>>()
@@ -123,13 +126,30 @@ fn columns(fields: &Fields) -> Result<Example, String> {
         columns.push((name, texts));
     }
     let place = |wanted: Column| columns.iter().position(|(name, _)| Column::named(name) == Some(wanted));
-    let (query, positive) = match (place(Column::Query), place(Column::Text)) {
-        (Some(query), Some(positive)) => (query, positive),
-        _ => (0, 1),
+    // The only column that may be the other one, if one is known by its name.
+    let other = |known: usize| {
+        let mut others = columns
+            .iter()
+            .enumerate()
+            .filter(|(index, (name, _))| *index != known && !Column::is_negative(name))
+            .map(|(index, _)| index);
+        match (others.next(), others.next()) {
+            (Some(other), Some(next)) => Err(format!(
+                "{} and {} are neither a query nor a passage by their names; leave one out, or name the columns query, \
+                 positive and negative",
+                columns[other].0, columns[next].0
+            )),
+            (other, _) => other.ok_or_else(|| EXPECTED.to_owned()),
+        }
     };
-    let by_name = place(Column::Query).is_some() && place(Column::Text).is_some();
+    let (by_name, query, positive) = match (place(Column::Query), place(Column::Text)) {
+        (Some(query), Some(positive)) => (true, query, positive),
+        (Some(query), None) => (true, query, other(query)?),
+        (None, Some(positive)) => (true, other(positive)?, positive),
+        (None, None) => (false, 0, 1),
+    };
     let text = |index: usize| {
-        columns.get(index).filter(|(name, _)| !is_negative(name)).and_then(|(_, texts)| texts.first())
+        columns.get(index).filter(|(name, _)| !Column::is_negative(name)).and_then(|(_, texts)| texts.first())
     };
     let (Some(query_text), Some(positive_text)) = (text(query), text(positive)) else {
         return Err(EXPECTED.to_owned());
@@ -137,7 +157,7 @@ fn columns(fields: &Fields) -> Result<Example, String> {
     let mut negatives = Vec::new();
     let others = columns.iter().enumerate().filter(|(index, _)| ![query, positive].contains(index));
     for (_, (name, texts)) in others {
-        if by_name && !is_negative(name) && Column::named(name) != Some(Column::Text) {
+        if by_name && !Column::is_negative(name) && Column::named(name) != Some(Column::Text) {
             return Err(format!(
                 "{name} is neither a query nor a passage; leave it out, or name it negative"
             ));
@@ -150,11 +170,6 @@ fn columns(fields: &Fields) -> Result<Example, String> {
         positives: vec![Candidate { label, ..Candidate::plain(*positive_text) }],
         negatives,
     })
-}
-
-/// Whether a column of that name holds negatives.
-fn is_negative(name: &str) -> bool {
-    Column::named(name) == Some(Column::Negative) || name.to_ascii_lowercase().contains("neg")
 }
 
 /// A label: a number, perhaps as text, or true or false.
@@ -249,6 +264,14 @@ mod tests {
         assert_eq!(texts(sorted), texts(triplet), "names that are known count, not their order");
         let listed = r#"{"query": "q", "positive": "p", "negatives": ["n", ""], "negative_9": null}"#;
         assert_eq!(texts(listed), texts(triplet), "as a list");
+        for other in [
+            r#"{"query": "q", "passage_id": "p17", "passage": "p", "negative_id": "n3", "negative": "n"}"#,
+            r#"{"qid": "7", "question": "q", "answer": "p", "negative": "n"}"#,
+            r#"{"anchor": "q", "body": "p", "negative": "n"}"#,
+            r#"{"title": "q", "positive": "p", "hard_negatives": ["n"]}"#,
+        ] {
+            assert_eq!(texts(other), texts(triplet), "{other}");
+        }
         for label in ["1", "1.0", "true", "\"1\""] {
             let pair = format!(r#"{{"sentence1": "q", "sentence2": "p", "label": {label}}}"#);
             assert_eq!(texts(&pair).1, [r#"--Some("p")Some(1.0)"#]);
@@ -281,6 +304,9 @@ mod tests {
             (r#"{"anchor": null, "positive": "p", "negative": "n"}"#, "anchor is null"),
             (r#"{"anchor": 5, "positive": "p", "negative": "n"}"#, "anchor is 5"),
             (r#"{"query": "q", "positive": "p", "source": "wiki"}"#, "source is neither"),
+            (r#"{"query": "q", "positive": "p", "text_source": "wiki"}"#, "text_source is neither"),
+            (r#"{"query": "q", "source": "wiki", "body": "p"}"#, "source and body are neither"),
+            (r#"{"query": "q", "docid": "p"}"#, "expected DPR's"),
             (r#"{"query": "q", "positive": "p", "hard_negatives": [1]}"#, "1 in hard_negatives"),
             (r#"{"query": "q", "positive": "p", "more": ["n"]}"#, "more is [\"n\"]"),
             (r#"{"query": "q", "passage": "p", "label": "yes"}"#, "the label \"yes\" is no number"),

@@ -23,11 +23,14 @@ pub(super) enum Last {
 /// # Errors
 /// When the columns are not in an order that can be read.
 pub(super) fn header(line: &[u8]) -> Result<Option<Last>, String> {
-    use Column::{Label, Negative, Query, Text, Title};
+    use Column::{Identifier, Label, Negative, Query, Text, Title};
     let column = |name: &[u8]| Column::named(std::str::from_utf8(name).ok()?);
     let columns: Option<Vec<Column>> = line.split(|&byte| byte == b'\t').map(column).collect();
     let Some(columns) = columns else { return Ok(None) };
     match columns[..] {
+        _ if columns.contains(&Identifier) => {
+            Err("the header names a column of identifiers; leave out columns that hold no texts".to_owned())
+        }
         [Query, Text, Label] | [Query, Title, Text, Label] | [Query, Title, Text, Title, Text, Label] => {
             Ok(Some(Last::Label))
         }
@@ -148,6 +151,7 @@ mod tests {
             ("query\ttitle\ttext\ttitle\ttext\tlabel", Some(Last::Label)),
             ("query expansion\tpositive results", None),
             ("what is a query\ttext", None),
+            ("text_source\tpassage", None),
         ] {
             assert_eq!(header(line.as_bytes()), Ok(expected), "{line}");
         }
@@ -157,6 +161,10 @@ mod tests {
         ] {
             let error = header(line.as_bytes()).unwrap_err();
             assert!(error.contains("not in the order query, positive, negatives"), "{line}: {error}");
+        }
+        for line in ["query\tpassage_id\tpassage", "qid\tquestion\tanswer", "id\tid"] {
+            let error = header(line.as_bytes()).unwrap_err();
+            assert!(error.contains("a column of identifiers"), "{line}: {error}");
         }
     }
 }

@@ -55,8 +55,7 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
                 } else if !is_dpr(tower.folder())? {
                     write_modules(&target, &tower.pooling())?;
                 }
-                // DPR's layout has no modules, so the vectors of its models are saved without a step that
-                // scales them, and no place for prompts.
+                // DPR's layout has no modules: no place for prompts.
                 let has_modules = target.join(MODULES).exists();
                 if has_modules {
                     if *similarity == Similarity::Cosine || tower.normalizes() {
@@ -130,16 +129,21 @@ fn root_of(transformer: &Path) -> PathBuf {
     }
 }
 
-/// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling.
+/// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling, or for
+/// the scaling of its vectors.
 pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
-    let Task::Dual { queries, passages, .. } = task else { return Ok(()) };
+    let Task::Dual { queries, passages, similarity, .. } = task else { return Ok(()) };
     for (encoder, role) in [(queries, Role::Query), (passages, Role::Passage)] {
         let tower = encoder.tower(role);
         let (folder, pooling) = (tower.folder(), tower.pooling());
         let has_modules = root_of(folder).join(MODULES).is_file();
-        let fits = if !has_modules && is_dpr(folder)? { pooling == "cls" } else { pooling != "pooler" };
+        let has_no_place = !has_modules && is_dpr(folder)?;
+        let fits = if has_no_place { pooling == "cls" } else { pooling != "pooler" };
         if !fits {
             return Err(TrainError::Pooling(pooling));
+        }
+        if has_no_place && *similarity == Similarity::Cosine && !tower.normalizes() {
+            return Err(TrainError::Scaling);
         }
     }
     Ok(())

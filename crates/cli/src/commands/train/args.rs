@@ -84,7 +84,7 @@ pub struct RunArgs {
     pub dropout: Option<f32>,
 
     /// Learn at word embeddings that are moved by this much to where the loss grows fastest (FGM; DuReader's
-    /// cross-encoder has 0.01). Takes two passes a step [default: not]
+    /// cross-encoder has 0.01). Takes two passes a step [default: off]
     #[arg(long, value_name = "EPSILON")]
     pub perturb: Option<f64>,
 

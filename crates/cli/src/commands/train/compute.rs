@@ -32,6 +32,10 @@ fn refused(args: &RunArgs, error: EngineError) -> Failure {
     let device = args.device.map(|device| format!("--device {device}"));
     let backend = args.backend.map(|backend| format!("--backend {backend}"));
     let flags: Vec<String> = device.into_iter().chain(backend).collect();
+    // Without a flag, it is the machine that cannot be used.
+    if flags.is_empty() {
+        return EngineError::Backend(error).into();
+    }
     UsageError::of_flag(flags.join(" "), &error).into()
 }
 

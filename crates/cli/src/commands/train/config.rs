@@ -15,12 +15,19 @@ pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
     let in_file =
         |problem: String| UsageError::new(format!("{}: {problem}", path.display()), "correct the file");
     let table: Table = text.parse().map_err(|error: toml::de::Error| in_file(error.to_string()))?;
+    let command = A::augment_args(clap::Command::new("config").disable_help_flag(true));
     let mut flags = vec![OsString::from("config")];
     for (name, value) in &table {
         if name == "config" {
             return Err(in_file("a file of options names no other".to_owned()).into());
         }
+        let option = command.get_arguments().find(|option| option.get_long() == Some(name));
+        let Some(option) = option else { return Err(in_file(format!("there is no option {name:?}")).into()) };
+        let is_switch = !option.get_action().takes_values();
         let values = match value {
+            Value::Boolean(_) if !is_switch => {
+                return Err(in_file(format!("{name} = {value}: expected text or a number")).into());
+            }
             Value::Boolean(false) => continue,
             Value::Boolean(true) => {
                 flags.push(OsString::from(format!("--{name}")));
@@ -39,7 +46,6 @@ pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
             flags.push(format!("--{name}={text}").into());
         }
     }
-    let command = A::augment_args(clap::Command::new("config").disable_help_flag(true));
     let matches =
         command.try_get_matches_from(flags).and_then(|mut found| A::from_arg_matches_mut(&mut found));
     let problem = |error: clap::Error| error.to_string().trim_start_matches("error: ").trim_end().to_owned();
