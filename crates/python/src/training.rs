@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use pyo3::prelude::*;
 use toller_corpus::read_queries;
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, NewHead, NewPrefix};
 use toller_engine::{Engine, Role};
 use toller_hub::Origin;
 use toller_train::{
-    Chunks, Compute, CrossLoss, Dev, DualObjective, ExampleFile, Judged, Length, Model, Optimizer, Rates,
-    Report, Settings, Source, Task, Titles, Trainer, Warmup, card, read_negatives,
+    Chunks, Compute, CrossLoss, Dev, DualObjective, ExampleFile, Judged, Length, Model, Negatives, Optimizer,
+    Rates, Report, Settings, Source, Task, Titles, Trainer, Warmup, card, read_negatives,
 };
 
 use crate::error::Failed;
@@ -331,10 +330,10 @@ impl Job {
                 let (queries, _) = read_queries(&queries.of_queries(engine)?, &queries.queries())?;
                 let negatives = match &self.negatives {
                     Some(path) => read_negatives(path)?,
-                    None => IndexMap::new(),
+                    None => Negatives::default(),
                 };
                 let has = |id: &str| texts.contains(id);
-                let judged = Judged::new(&queries, qrels, self.relevance_level, &negatives, has)?;
+                let judged = Judged::new(&queries, qrels, self.relevance_level, negatives, has)?;
                 judged.left_out().problems().for_each(|problem| session.warn(problem));
                 Some(judged)
             }

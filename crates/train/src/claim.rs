@@ -38,6 +38,7 @@ pub(crate) fn describe(
         perturbation,
         seed,
         no_duplicates,
+        chunks,
         ..
     } = settings;
     let dev = dev.map(|Dev { set, every, patience, saves_last }| {
@@ -59,8 +60,8 @@ pub(crate) fn describe(
         ("perturbation", format!("{perturbation:?}")),
         ("seed", seed.to_string()),
         ("dev set", dev.unwrap_or_default()),
-        // On the CPU, nothing about the machine decides the bits.
-        ("devices", model.devices().unwrap_or_default().to_owned()),
+        // On the CPU, neither the machine nor the chunks decide the bits.
+        ("devices", model.devices().map(|devices| format!("{devices}, {chunks}")).unwrap_or_default()),
     ])
 }
 

@@ -30,7 +30,8 @@ mod trainer;
 
 pub use card::{card, token_card};
 pub use data::{
-    Candidate, Example, ExampleFile, Judged, LeftOut, MarkedFile, MarkedText, Source, read_negatives,
+    Candidate, Example, ExampleFile, Judged, LeftOut, MarkedFile, MarkedText, Negatives, Source,
+    read_negatives,
 };
 pub use dev::{Dev, DevSet, Evaluation, Judge, MarkedSet, RankedSet};
 pub use dropout::{Dropout, Rates};

@@ -18,6 +18,6 @@ pub use example::{Candidate, Example};
 pub(crate) use example::{key, key_of_query};
 pub use file::ExampleFile;
 pub use marked::{MarkedFile, MarkedText};
-pub use negatives::read_negatives;
+pub use negatives::{Negatives, read_negatives};
 pub(crate) use order::{Order, window};
 pub use source::{Judged, LeftOut, Source};

@@ -1,14 +1,68 @@
-//! Files of negatives by identifier: what `mine` writes as JSON lines or tab-separated.
+//! Negatives by identifier: what `mine` writes as JSON lines or tab-separated. Millions fit the memory: each
+//! identifier is kept once, and a negative is its number.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use indexmap::IndexMap;
+use indexmap::IndexSet;
 use serde::Deserialize;
 use toller_corpus::JsonId;
 
 use super::Candidate;
 use super::records::Records;
 use crate::TrainError;
+
+/// The negatives of queries.
+#[derive(Debug, Default)]
+pub struct Negatives {
+    ids: IndexSet<Box<str>>,
+    of_query: HashMap<String, OfQuery>,
+}
+
+/// The negatives of a query, in the order of their file.
+#[derive(Debug, Default)]
+struct OfQuery {
+    /// Numbers of identifiers.
+    ids: Vec<u32>,
+    /// A score for each, NaN for none; or nothing if none has a score.
+    scores: Vec<f64>,
+}
+
+impl Negatives {
+    /// The queries.
+    pub(super) fn queries(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.of_query.keys().map(String::as_str)
+    }
+
+    /// The negatives of a query.
+    pub(super) fn get(&self, query: &str) -> impl Iterator<Item = Candidate> {
+        let of_query = self.of_query.get(query);
+        of_query.into_iter().flat_map(|own| {
+            let scores = own.scores.iter().map(|score| Some(*score).filter(|score| !score.is_nan()));
+            own.ids.iter().zip(scores.chain(std::iter::repeat(None))).map(|(id, score)| Candidate {
+                id: Some(self.ids[*id as usize].to_string()),
+                score,
+                ..Candidate::default()
+            })
+        })
+    }
+
+    /// Adds a negative of a query.
+    fn push(&mut self, query: String, id: &str, score: Option<f64>) {
+        let number = match self.ids.get_index_of(id) {
+            Some(number) => number,
+            None => self.ids.insert_full(id.into()).0,
+        };
+        let own = self.of_query.entry(query).or_default();
+        if score.is_some() && own.scores.is_empty() {
+            own.scores.resize(own.ids.len(), f64::NAN);
+        }
+        own.ids.push(u32::try_from(number).expect("fewer than 2^32 documents"));
+        if score.is_some() || !own.scores.is_empty() {
+            own.scores.push(score.unwrap_or(f64::NAN));
+        }
+    }
+}
 
 #[derive(Deserialize)]
 struct Line {
@@ -26,21 +80,19 @@ struct Negative {
 ///
 /// # Errors
 /// When the file cannot be read, or has a bad line.
-pub fn read_negatives(path: &Path) -> Result<IndexMap<String, Vec<Candidate>>, TrainError> {
+pub fn read_negatives(path: &Path) -> Result<Negatives, TrainError> {
     let records = Records::open(path)?;
-    let mut found: IndexMap<String, Vec<Candidate>> = IndexMap::new();
+    let mut found = Negatives::default();
     for index in 0..records.len() {
         let line = records.get(index).trim_ascii();
         if index == 0 && line.starts_with(b"qid\t") {
             continue;
         }
         let parsed = parse(line).map_err(|problem| records.error(index, problem))?;
-        let of_query = found.entry(parsed.query_id.into()).or_default();
-        of_query.extend(parsed.negatives.into_iter().map(|negative| Candidate {
-            id: Some(negative.id.into()),
-            score: negative.score,
-            ..Candidate::default()
-        }));
+        let query = String::from(parsed.query_id);
+        for Negative { id, score } in parsed.negatives {
+            found.push(query.clone(), &String::from(id), score);
+        }
     }
     Ok(found)
 }
@@ -77,16 +129,20 @@ mod tests {
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
             read_negatives(&path).map(|found| {
-                let ids = |(query, of_query): (&String, &Vec<super::Candidate>)| {
-                    let ids = of_query.iter().map(|c| format!("{}{:?}", c.id.as_deref().unwrap(), c.score));
+                let of_query = |query: &str| {
+                    let ids = found.get(query).map(|c| format!("{}{:?}", c.id.unwrap(), c.score));
                     format!("{query}: {}", ids.collect::<Vec<_>>().join(" "))
                 };
-                found.iter().map(ids).collect::<Vec<_>>()
+                let mut all: Vec<String> = found.queries().map(of_query).collect();
+                all.sort();
+                all
             })
         };
         let json = "{\"query_id\": \"1\", \"positives\": [], \"negatives\": [{\"id\": \"a\", \"rank\": 1, \"score\": 2.5}]}\n";
         assert_eq!(read(json).unwrap(), ["1: aSome(2.5)"]);
-        assert_eq!(read("1\ta\n2\tb\n1\tc\n").unwrap(), ["1: aNone cNone", "2: bNone"]);
+        assert_eq!(read("1\ta\n2\tb\n1\tc\n2\ta\n").unwrap(), ["1: aNone cNone", "2: bNone aNone"]);
+        let some = "1\ta\n1\tb\t2\t0.5\n1\tc\n";
+        assert_eq!(read(some).unwrap(), ["1: aNone bSome(0.5) cNone"], "some have scores");
         assert_eq!(read("qid\tpid\tindex\tscore\n1\ta\t3\t0.5\n").unwrap(), ["1: aSome(0.5)"]);
         assert_eq!(read("\u{feff}{\"query_id\": 1, \"negatives\": [{\"id\": 7}]}").unwrap(), ["1: 7None"]);
         for run in ["q\tQ0\td\t1\t2.5\tx\n", "q Q0 d 1 2.5 x\n"] {

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use indexmap::IndexMap;
-use toller_files::Checksum;
+use toller_files::ChecksumHasher;
 use toller_ir::{Qrels, Query, counted};
 use toller_texts::Texts;
 
+use super::negatives::Negatives;
 use super::{Candidate, Example, ExampleFile};
 use crate::TrainError;
 
@@ -22,9 +22,18 @@ pub struct Source {
 
 /// Queries with the identifiers of their passages.
 pub struct Judged {
-    /// With the identifiers of their queries.
-    examples: Vec<(String, Example)>,
+    examples: Vec<JudgedQuery>,
+    negatives: Negatives,
     left_out: LeftOut,
+}
+
+/// A query with at least one relevant document.
+struct JudgedQuery {
+    id: String,
+    text: String,
+    relevant: Vec<String>,
+    /// Documents that are negatives by their file, and are relevant or missing from the collection.
+    not_negative: Vec<String>,
 }
 
 /// What was given with judgments and makes no example.
@@ -68,7 +77,7 @@ impl Judged {
         queries: &[Query],
         qrels: &Qrels,
         relevance_level: i32,
-        negatives: &IndexMap<String, Vec<Candidate>>,
+        negatives: Negatives,
         has: impl Fn(&str) -> bool,
     ) -> Result<Self, TrainError> {
         let (mut examples, mut left_out) = (Vec::new(), LeftOut::default());
@@ -77,8 +86,7 @@ impl Judged {
             let is_relevant = |id: &str| {
                 judged.and_then(|judged| judged.get(id)).is_some_and(|grade| *grade >= relevance_level)
             };
-            let mut exists = |candidate: &Candidate| {
-                let id = candidate.id.as_deref().unwrap_or_default();
+            let mut exists = |id: &str| {
                 let exists = has(id);
                 if !exists {
                     left_out.documents += 1;
@@ -87,24 +95,43 @@ impl Judged {
                 exists
             };
             let relevant = judged.into_iter().flatten().filter(|(_, grade)| **grade >= relevance_level);
-            let positives =
-                relevant.map(|(id, _)| Candidate { id: Some(id.clone()), ..Candidate::default() });
-            let positives: Vec<Candidate> = positives.filter(&mut exists).collect();
-            if positives.is_empty() {
+            let relevant: Vec<String> = relevant.map(|(id, _)| id.clone()).filter(|id| exists(id)).collect();
+            if relevant.is_empty() {
                 left_out.queries += 1;
                 continue;
             }
-            let negatives = negatives.get(&query.id).map(Vec::as_slice).unwrap_or_default();
-            let negatives = negatives.iter().filter(|own| !own.id.as_deref().is_some_and(is_relevant));
-            let negatives = negatives.filter(|own| exists(own)).cloned().collect();
-            examples.push((query.id.clone(), Example { query: query.text.clone(), positives, negatives }));
+            let ids = negatives.get(&query.id).filter_map(|own| own.id);
+            let not_negative = ids.filter(|id| is_relevant(id) || !exists(id)).collect();
+            let (id, text) = (query.id.clone(), query.text.clone());
+            examples.push(JudgedQuery { id, text, relevant, not_negative });
         }
-        let known: HashSet<&str> = examples.iter().map(|(id, _)| id.as_str()).collect();
-        left_out.of_negatives = negatives.keys().filter(|id| !known.contains(id.as_str())).count();
-        if left_out.of_negatives > 0 && left_out.of_negatives == negatives.len() && !examples.is_empty() {
-            return Err(TrainError::ForeignNegatives { queries: negatives.len() });
+        let known: HashSet<&str> = examples.iter().map(|example| example.id.as_str()).collect();
+        let queries = negatives.queries().len();
+        left_out.of_negatives = negatives.queries().filter(|id| !known.contains(id)).count();
+        if left_out.of_negatives > 0 && left_out.of_negatives == queries && !examples.is_empty() {
+            return Err(TrainError::ForeignNegatives { queries });
         }
-        Ok(Self { examples, left_out })
+        Ok(Self { examples, negatives, left_out })
+    }
+
+    fn get(&self, index: usize) -> Example {
+        let JudgedQuery { id, text, relevant, not_negative } = &self.examples[index];
+        let is_negative = |own: &Candidate| own.id.as_ref().is_none_or(|id| !not_negative.contains(id));
+        Example {
+            query: text.clone(),
+            positives: relevant
+                .iter()
+                .map(|id| Candidate { id: Some(id.clone()), ..Candidate::default() })
+                .collect(),
+            negatives: self.negatives.get(id).filter(is_negative).collect(),
+        }
+    }
+
+    /// Adds everything that decides the examples.
+    fn fingerprint(&self, hasher: &mut ChecksumHasher) {
+        for (index, query) in self.examples.iter().enumerate() {
+            hasher.update(format!("{:?} {:?}\n", query.id, self.get(index)).as_bytes());
+        }
     }
 
     /// What makes no example.
@@ -156,7 +183,7 @@ impl Source {
                 Some(rest) => index = rest,
             }
         }
-        Ok(self.judged.as_ref().map(|judged| judged.examples[index].1.clone()).unwrap_or_default())
+        Ok(self.judged.as_ref().map(|judged| judged.get(index)).unwrap_or_default())
     }
 
     /// The error that an example has this problem, with its place.
@@ -167,7 +194,7 @@ impl Source {
                 Some(rest) => index = rest,
             }
         }
-        let query = self.judged.as_ref().map(|judged| judged.examples[index].0.clone()).unwrap_or_default();
+        let query = self.judged.as_ref().map(|judged| judged.examples[index].id.clone()).unwrap_or_default();
         TrainError::Query { query, problem }
     }
 
@@ -199,37 +226,47 @@ impl Source {
     /// Identifies the data.
     #[must_use]
     pub fn fingerprint(&self) -> String {
-        let mut parts: Vec<String> = self.files.iter().map(|file| file.checksum().to_string()).collect();
-        parts.extend(self.texts.as_ref().map(|texts| texts.fingerprint().to_owned()));
-        parts.extend(self.judged.as_ref().map(|judged| format!("{:?}", judged.examples)));
-        Checksum::of(parts.join("\n").as_bytes()).to_string()
+        let mut hasher = ChecksumHasher::default();
+        let of_files = self.files.iter().map(|file| file.checksum().to_string());
+        for part in of_files.chain(self.texts.as_ref().map(|texts| texts.fingerprint().to_owned())) {
+            hasher.update(format!("{part}\n").as_bytes());
+        }
+        if let Some(judged) = &self.judged {
+            judged.fingerprint(&mut hasher);
+        }
+        hasher.finish().to_string()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use indexmap::IndexMap;
+    #![allow(clippy::unwrap_used)]
+
     use toller_ir::{Qrels, Query};
 
     use super::{Candidate, Judged, LeftOut, Source};
     use crate::TrainError;
+    use crate::data::read_negatives;
 
     #[test]
     fn judgments_decide_what_is_positive() -> Result<(), TrainError> {
+        let folder = tempfile::tempdir().unwrap();
+        let negatives = |text: &str| {
+            std::fs::write(folder.path().join("negatives.tsv"), text).unwrap();
+            read_negatives(&folder.path().join("negatives.tsv"))
+        };
         let query = |id: &str| Query { id: id.to_owned(), text: format!("text {id}"), answers: Vec::new() };
         let mut qrels = Qrels::new();
         for (query, document, grade) in [("1", "a", 1), ("1", "b", 0), ("2", "c", 0)] {
             qrels.insert(query, document, grade);
         }
         let by_id = |id: &str| Candidate { id: Some(id.to_owned()), ..Candidate::default() };
-        let negatives = IndexMap::from([("1".to_owned(), vec![by_id("a"), by_id("b"), by_id("z")])]);
         let queries = [query("1"), query("2"), query("3")];
-        let judged = Judged::new(&queries, &qrels, 1, &negatives, |id| id != "z")?;
+        let judged = Judged::new(&queries, &qrels, 1, negatives("1\ta\n1\tb\n1\tz\n")?, |id| id != "z")?;
         let document = Some(("1".to_owned(), "z".to_owned()));
         let left_out = LeftOut { queries: 2, documents: 1, document, of_negatives: 0 };
         assert_eq!(judged.left_out(), &left_out);
-        let foreign = IndexMap::from([("9".to_owned(), vec![by_id("b")])]);
-        let refused = Judged::new(&queries, &qrels, 1, &foreign, |_| true).err();
+        let refused = Judged::new(&queries, &qrels, 1, negatives("9\tb\n")?, |_| true).err();
         assert!(matches!(refused, Some(TrainError::ForeignNegatives { queries: 1 })));
         let source = Source::new(Vec::new(), Some(judged), None);
         assert_eq!(source.len(), 1, "a query without a relevant document is no example");

@@ -4,6 +4,7 @@
 mod candle;
 mod compute;
 
+use std::fmt;
 use std::ops::Range;
 
 use toller_encoder::{CrossEncoder, DualEncoder, EncoderError, TokenClassifier};
@@ -53,6 +54,15 @@ pub enum Chunks {
     Bytes(usize),
     /// By sequences.
     Sequences(usize),
+}
+
+impl fmt::Display for Chunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "chunks of {bytes} bytes"),
+            Self::Sequences(count) => write!(f, "chunks of {count} sequences"),
+        }
+    }
 }
 
 /// A batch of tokenized texts of each role.

@@ -59,7 +59,7 @@ fn check(name: &str, tower: &Tower, candle: &Network<Candle>, texts: &[Tokens]) 
 #[test]
 fn gradients_are_those_of_candle() {
     for name in ["bert-mean", "ernie-cls", "mbert-dpr", "xlmr-mean"] {
-        let Some(folder) = toller_testing::shared(&format!("golden/{name}")) else { continue };
+        let Some(folder) = super::model(name) else { continue };
         let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
         let model = Model::dual(&encoder, false, None, &Compute::Cpu).unwrap();
         for (tower, role) in model.towers().iter().zip([Role::Query, Role::Passage]) {
@@ -69,7 +69,7 @@ fn gradients_are_those_of_candle() {
         }
     }
     for name in ["bert-mean", "xlmr-mean"] {
-        let Some(folder) = toller_testing::shared(&format!("golden/{name}")) else { continue };
+        let Some(folder) = super::model(name) else { continue };
         let new_prefix = Some(NewPrefix { tokens: 5, seed: 1 });
         let encoder =
             DualEncoder::load(&folder, &LoadOptions { new_prefix, ..LoadOptions::default() }).unwrap();
@@ -81,7 +81,7 @@ fn gradients_are_those_of_candle() {
         check(name, &model.towers()[0], &tower.on(with_gradients()).unwrap(), &texts);
     }
     for name in ["bert-ce", "ernie-ce", "xlmr-ce"] {
-        let Some(folder) = toller_testing::shared(&format!("golden/{name}")) else { continue };
+        let Some(folder) = super::model(name) else { continue };
         let options = CrossEncoderOptions { label: Some(0), ..CrossEncoderOptions::default() };
         let encoder = CrossEncoder::load(&folder, &options).unwrap();
         let pair = |text: &&str| encoder.tokenize_pair("what do tollers retrieve", text).unwrap();

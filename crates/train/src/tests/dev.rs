@@ -72,6 +72,10 @@ fn measures_are_those_of_the_saved_model() {
 
 #[test]
 fn the_best_model_is_saved_whatever_interrupts_the_run() {
+    // The model of the repository does not forget as fast.
+    if toller_testing::shared("golden/bert-mean").is_none() {
+        return;
+    }
     let Some(toy) = Toy::new("bert-mean") else { return };
     // So fast that it forgets what it has learned.
     let settings = || Settings { length: Length::Steps(30), rate: 1e-2, keep: 1, ..settings() };

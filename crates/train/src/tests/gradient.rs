@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_encoder::{
     CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TokenClassifier, TokenClassifierOptions,
@@ -25,10 +25,6 @@ const PASSAGES: [&str; 4] = [
     "Rain falls mainly in the plain, they said",
     "snow, snow",
 ];
-
-fn golden(name: &str) -> Option<PathBuf> {
-    toller_testing::shared(&format!("golden/{name}"))
-}
 
 struct Case {
     model: Model,
@@ -53,7 +49,7 @@ fn reference(folder: &Path, model: &Model, tower: usize, head: Head) -> Referenc
 }
 
 fn dual(name: &str, head: Head, loss: DualLoss, similarity: Similarity) -> Option<Case> {
-    let folder = golden(name)?;
+    let folder = toller_testing::shared(&format!("golden/{name}"))?;
     let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
     let model = Model::dual(&encoder, false, None, &Compute::Cpu).unwrap();
     let tokens = |role: Role, texts: &[&str]| -> Vec<Tokens> {
@@ -81,7 +77,7 @@ fn dual(name: &str, head: Head, loss: DualLoss, similarity: Similarity) -> Optio
 }
 
 fn cross(name: &str) -> Option<Case> {
-    let folder = golden(name)?;
+    let folder = toller_testing::shared(&format!("golden/{name}"))?;
     let encoder = CrossEncoder::load(&folder, &CrossEncoderOptions::default()).unwrap();
     let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
     let pair = |passage: &&str| encoder.tokenize_pair(QUERIES[0], passage).unwrap();
@@ -258,7 +254,7 @@ fn every_tensor_that_trains_changes_and_no_other() {
             }
         }
     }
-    let Some(folder) = golden("mbert-dpr") else { return };
+    let Some(folder) = toller_testing::shared("golden/mbert-dpr") else { return };
     let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
     let mut case = dual("mbert-dpr", Head::Cls, CONTRASTIVE, Similarity::Dot).unwrap();
     case.model = Model::dual(&encoder, false, Some(Role::Query), &Compute::Cpu).unwrap();
@@ -266,7 +262,8 @@ fn every_tensor_that_trains_changes_and_no_other() {
     assert!(gradients[0].values.iter().all(|values| values.iter().any(|&x| x != 0.0)));
     assert!(gradients[1].values.iter().flatten().all(|&x| x == 0.0), "the frozen tower");
     assert!(case.model.trains(0) && !case.model.trains(1));
-    let tied = golden("bert-mean").map(|folder| DualEncoder::load(&folder, &LoadOptions::default()).unwrap());
+    let tied =
+        super::model("bert-mean").map(|folder| DualEncoder::load(&folder, &LoadOptions::default()).unwrap());
     assert!(Model::dual(&tied.unwrap(), false, Some(Role::Query), &Compute::Cpu).is_err());
 }
 

@@ -69,6 +69,16 @@ fn a_bad_example_is_named_before_the_first_step() {
         let error = cross(CrossLoss::Binary, data(&labelled("0"), &tenth)).err().unwrap().to_string();
         assert!(error.contains("data.jsonl, line 10: ") && error.contains(problem), "{error}");
     }
+    let ranked =
+        |label: &str| format!(r#"{{"query": "q", "positive": "p", "negative": "n", "label": {label}}}"#);
+    for (loss, label, problem) in [
+        (CrossLoss::Listwise, "0", "takes the positive, whose label is 1"),
+        (CrossLoss::RankNet, "0", "needs a positive's label above 0"),
+        (CrossLoss::Lambda, "-1", "needs a positive's label above 0"),
+    ] {
+        let error = cross(loss, data(&ranked("1"), &ranked(label))).err().unwrap().to_string();
+        assert!(error.contains("data.jsonl, line 10: ") && error.contains(problem), "{error}");
+    }
     for label in ["0", "1"] {
         let error = cross(CrossLoss::Binary, data(&labelled(label), &labelled(label))).err();
         assert!(matches!(error, Some(TrainError::OneLabel(_))));

@@ -45,7 +45,7 @@ struct Case {
 type Grade = Box<dyn Fn(&Groups, [Vec<f64>; 2]) -> Graded>;
 
 fn dual(name: &str, loss: DualLoss, similarity: Similarity, of_torch: (&str, f64)) -> Option<Case> {
-    let folder = toller_testing::shared(&format!("golden/{name}"))?;
+    let folder = super::model(name)?;
     let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
     let tokens = |role: Role, texts: &[&str]| -> Vec<Tokens> {
         texts.iter().map(|text| encoder.tower(role).tokenize(text).unwrap()).collect()
@@ -66,7 +66,7 @@ fn dual(name: &str, loss: DualLoss, similarity: Similarity, of_torch: (&str, f64
 }
 
 fn cross(name: &str, loss: CrossLoss, of_torch: &str) -> Option<Case> {
-    let folder = toller_testing::shared(&format!("golden/{name}"))?;
+    let folder = super::model(name)?;
     let options = CrossEncoderOptions { label: Some(0), ..CrossEncoderOptions::default() };
     let encoder = CrossEncoder::load(&folder, &options).unwrap();
     let pair = |passage: &&str| encoder.tokenize_pair(QUERIES[0], passage).unwrap();

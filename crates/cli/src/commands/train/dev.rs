@@ -42,7 +42,9 @@ pub fn open(train: &RankingArgs, task: &Task, engine: &Engine, ui: &Ui) -> crate
         relevance_level: level,
     };
     let reading = ReadOptions { skip_bad_lines: train.skip_bad_lines, ..ReadOptions::default() };
-    let (queries, _) = read_queries(&[queries.input()], &reading)?;
+    let of_queries = queries.input();
+    let (queries, skipped) = read_queries(std::slice::from_ref(&of_queries), &reading)?;
+    ui.skipped(&format!("{of_queries}: "), &skipped);
     let collection = ReadOptions { skip_bad_lines: train.skip_bad_lines, ..ReadOptions::default() };
     let set = match (task, &args.dev_run) {
         (Task::Dual { .. }, None) if args.dev_depth.is_some() => {
@@ -50,7 +52,10 @@ pub fn open(train: &RankingArgs, task: &Task, engine: &Engine, ui: &Ui) -> crate
             return Err(UsageError::new("--dev-depth is for a cross-encoder", remedy).into());
         }
         (Task::Dual { .. }, None) => {
-            RankedSet::search(task, &queries, open_collection(&corpus, &collection)?, judge)?
+            let mut passages = open_collection(&corpus, &collection)?;
+            let set = RankedSet::search(task, &queries, passages.by_ref(), judge)?;
+            ui.skipped("", passages.skipped());
+            set
         }
         (Task::Cross { .. }, Some(run)) => {
             let (run, _) = read_run(&run.input(), &ReadOptions::default())?;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use indexmap::IndexMap;
 use serde_json::json;
 use toller_corpus::{ReadOptions, read_queries};
 use toller_encoder::{
@@ -17,8 +16,8 @@ use toller_ir::{Role, counted};
 use toller_texts::{Texts, TextsOptions};
 use toller_train::{
     Chunks, CrossLoss, DualObjective, Ending, ExampleFile, Inspected, Judged, LeftOut, Length, MarkedFile,
-    Model, Optimizer, Rates, Report, Settings, Source, Task, Titles, TokenTask, TrainError, Trainer, Warmup,
-    card, read_negatives, token_card,
+    Model, Negatives, Optimizer, Rates, Report, Settings, Source, Task, Titles, TokenTask, TrainError,
+    Trainer, Warmup, card, read_negatives, token_card,
 };
 
 use super::args::{CrossArgs, DualArgs, RankingArgs, RunArgs, TokenArgs};
@@ -243,10 +242,10 @@ fn judged(args: &RankingArgs, queries: &Input, texts: Option<&Texts>, ui: &Ui) -
     let qrels = read_judgments(qrels, None, args.skip_bad_lines, ui)?;
     let negatives = match &args.negatives {
         Some(path) => read_negatives(path)?,
-        None => IndexMap::new(),
+        None => Negatives::default(),
     };
     let level = args.relevance_level.unwrap_or(1);
-    let judged = Judged::new(&found, &qrels, level, &negatives, |id| texts.contains(id))?;
+    let judged = Judged::new(&found, &qrels, level, negatives, |id| texts.contains(id))?;
     let LeftOut { queries, .. } = judged.left_out();
     if *queries > 0 {
         ui.status(format!("{} without a relevant document left out", counted(*queries, "query")));
