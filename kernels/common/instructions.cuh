@@ -72,6 +72,13 @@ TOLLER_MMA(mma_tf32, float, "+f", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf3
 TOLLER_MMA(mma_int8, int32_t, "+r", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 #undef TOLLER_MMA
 
+// 2^x with an error of 2^-22 of the result; what is subnormal becomes zero.
+__device__ inline float exp2_approximate(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 // ---- Conversions. ----
 
 __device__ inline float f16_to_f32(uint16_t x) {

@@ -1,5 +1,5 @@
 // A fatbin is a head and parts, each a head and code for one capability. NVIDIA does not describe the format; what is
-// used here is the same in those of CUDA 12 and 13.
+// used here is the same in those of CUDA 12 and 13. Those of CUDA 13 are compressed: the system's libzstd reads them.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

@@ -105,7 +105,7 @@ struct Stream {
     std::deque<std::function<Result()>> queued;
 };
 
-// A record of an event, which is work of a stream. It outlives the event, if need be.
+// A record of an event: work of a stream, which is done also if the event is destroyed before.
 struct Record {
     Context *context;
     Stream *stream;
@@ -166,8 +166,8 @@ Result reach(const Record &record) {
     return record.context->failed;
 }
 
-// Bytes that the allocations of a context take, and one of `more` bytes. Those that are smaller than a granule
-// share granules.
+// Bytes that the allocations of a context take, with one of `more` bytes: whole granules. Allocations that are
+// smaller than a granule share them.
 size_t taken(const Context *context, size_t more = 0) {
     const auto granules = [](size_t bytes) { return (bytes + GRANULE_BYTES - 1) / GRANULE_BYTES * GRANULE_BYTES; };
     size_t large = 0, small = 0;
@@ -333,7 +333,7 @@ API cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     BEGIN;
     if (!current) return INVALID_CONTEXT;
     if (bytes == 0) return INVALID_VALUE;
-    if (taken(current, bytes) > settings.memory) return OUT_OF_MEMORY;
+    if (bytes > settings.memory || taken(current, bytes) > settings.memory) return OUT_OF_MEMORY;
     void *memory = toller_shim_allocate(bytes);
     if (!memory) return OUT_OF_MEMORY;
     *address = reinterpret_cast<uint64_t>(memory);

@@ -22,11 +22,13 @@ __device__ inline uint32_t swizzled_row(uint32_t row, uint32_t chunk) {
 // Starts to copy 64 rows of a head, the first at `from`; zeros after `present` rows.
 template <uint32_t BYTES>
 __device__ inline void load_head_rows(uint32_t to, const char *from, uint32_t stride, uint32_t present) {
-    constexpr uint32_t CHUNKS = BYTES / 16;
+    constexpr uint32_t CHUNKS = BYTES / 16, ROWS_AT_ONCE = TOLLER_ATTENTION_THREADS / CHUNKS;
+    const uint32_t first = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
+    from += static_cast<uint64_t>(first) * stride + chunk * 16;
 #pragma unroll
-    for (uint32_t at = threadIdx.x; at < 64 * CHUNKS; at += TOLLER_ATTENTION_THREADS) {
-        const uint32_t row = at / CHUNKS, chunk = at % CHUNKS;
-        cp_async_16(to + swizzled_row<BYTES>(row, chunk), from + static_cast<uint64_t>(row) * stride + chunk * 16, row < present);
+    for (uint32_t row = 0; row < 64; row += ROWS_AT_ONCE) {
+        cp_async_16(to + swizzled_row<BYTES>(first + row, chunk), from, first + row < present);
+        from += static_cast<uint64_t>(ROWS_AT_ONCE) * stride;
     }
 }
 
@@ -36,26 +38,32 @@ template <class States, uint32_t SIZE>
 __device__ inline void multiply_keys(float (&scores)[KEY_FRAGMENTS][4], uint32_t queries, uint32_t keys) {
     constexpr uint32_t BYTES = SIZE * States::BYTES;
     const uint32_t lane = threadIdx.x % 32, first = threadIdx.x / 32 * 16;
+    const auto multiply = [&](float (&to)[KEY_FRAGMENTS][4], uint32_t step) {
+        uint32_t a[4];
+        ldmatrix_x4(a, queries + swizzled_row<BYTES>(first + lane % 16, step * 2 + lane / 16));
 #pragma unroll
-    for (uint32_t line = 0; line < BYTES / 32; line += 4) {
-        float parts[KEY_FRAGMENTS][4] = {};
-#pragma unroll
-        for (uint32_t step = line; step < line + 4 && step < BYTES / 32; ++step) {
-            uint32_t a[4];
-            ldmatrix_x4(a, queries + swizzled_row<BYTES>(first + lane % 16, step * 2 + lane / 16));
-#pragma unroll
-            for (uint32_t n = 0; n < KEY_FRAGMENTS; n += 2) {
-                uint32_t both[4];
-                ldmatrix_x4(both, keys + swizzled_row<BYTES>(n * 8 + lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
-                const uint32_t low[2] = {both[0], both[1]}, high[2] = {both[2], both[3]};
-                States::multiply(parts[n], a, low);
-                States::multiply(parts[n + 1], a, high);
-            }
+        for (uint32_t n = 0; n < KEY_FRAGMENTS; n += 2) {
+            uint32_t both[4];
+            ldmatrix_x4(both, keys + swizzled_row<BYTES>(n * 8 + lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
+            const uint32_t low[2] = {both[0], both[1]}, high[2] = {both[2], both[3]};
+            States::multiply(to[n], a, low);
+            States::multiply(to[n + 1], a, high);
         }
+    };
+    if constexpr (States::BYTES < 4) {
 #pragma unroll
-        for (int n = 0; n < KEY_FRAGMENTS; ++n) {
+        for (uint32_t step = 0; step < BYTES / 32; ++step) multiply(scores, step);
+    } else {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) scores[n][i] += parts[n][i];
+        for (uint32_t line = 0; line < BYTES / 32; line += 4) {
+            float parts[KEY_FRAGMENTS][4] = {};
+#pragma unroll
+            for (uint32_t step = line; step < line + 4; ++step) multiply(parts, step);
+#pragma unroll
+            for (int n = 0; n < KEY_FRAGMENTS; ++n) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) scores[n][i] += parts[n][i];
+            }
         }
     }
 }
@@ -114,33 +122,35 @@ struct Values<StatesF32, SIZE> {
     }
 };
 
-// The softmax of two queries of a lane, rows g and g + 8 of the warp's sixteen, as keys come. Scores are in
-// units of log2.
+// The softmax of two queries of a lane, rows g and g + 8 of the warp's sixteen, as keys come.
 struct Softmax {
+    // In units of log2, and of weights.
     float largest[2], total[2];
 
     __device__ Softmax() : largest{-HUGE_VALF, -HUGE_VALF}, total{0, 0} {}
 
-    // Makes weights of scores; returns by what the sums so far are to be scaled.
-    __device__ void weigh(float (&scores)[KEY_FRAGMENTS][4], float (&scale)[2]) {
+    // Makes weights of scores, which times `unit` are in units of log2; returns by what the sums so far are to be
+    // scaled.
+    __device__ void weigh(float (&scores)[KEY_FRAGMENTS][4], float unit, float (&scale)[2]) {
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
-            float most = largest[row];
+            float most = -HUGE_VALF;
 #pragma unroll
             for (int n = 0; n < KEY_FRAGMENTS; ++n) most = fmaxf(most, fmaxf(scores[n][2 * row], scores[n][2 * row + 1]));
             // The four lanes of a row.
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+            most = fmaxf(largest[row], most * unit);
             // A row that has seen no key yet.
             const float base = most == -HUGE_VALF ? 0.0f : most;
-            scale[row] = exp2f(largest[row] - base);
+            scale[row] = exp2_approximate(largest[row] - base);
             largest[row] = most;
             float sum = 0;
 #pragma unroll
             for (int n = 0; n < KEY_FRAGMENTS; ++n) {
 #pragma unroll
                 for (int i = 2 * row; i < 2 * row + 2; ++i) {
-                    scores[n][i] = exp2f(scores[n][i] - base);
+                    scores[n][i] = exp2_approximate(__fmaf_rn(scores[n][i], unit, -base));
                     sum += scores[n][i];
                 }
             }
@@ -156,11 +166,24 @@ struct Softmax {
     }
 };
 
+constexpr float LOG2_E = 1.44269504f;
+
+// Drops keys of a tile beyond the sequence, where `key` is the tile's first.
+__device__ inline void drop_absent(float (&scores)[KEY_FRAGMENTS][4], uint32_t key, uint32_t tokens) {
+    const uint32_t first = key + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < KEY_FRAGMENTS; ++n) {
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) {
+            if (first + n * 8 + i % 2 >= tokens) scores[n][i] = -HUGE_VALF;
+        }
+    }
+}
+
 // Scales the scores of a tile whose first key is `key`, adds the biases, and drops keys that a query does
-// not see.
+// not see. Scores are then in units of log2.
 __device__ inline void mask(const toller_attention_args &args, const toller_query_tile &tile, Shared<float> bias,
                             float (&scores)[KEY_FRAGMENTS][4], uint32_t key) {
-    constexpr float LOG2_E = 1.44269504f;
     const float scale = args.scale * LOG2_E;
     const int reach = static_cast<int>(args.reach);
     const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, query = tile.first_query + threadIdx.x / 32 * 16 + g;
@@ -256,8 +279,15 @@ __device__ inline void attend(const toller_attention_args &args) {
         __syncthreads();
         float scores[KEY_FRAGMENTS][4] = {}, scale[2];
         multiply_keys<States, SIZE>(scores, shared_address(0), shared_address(keys_at(stage)));
-        mask(args, tile, bias, scores, key);
-        softmax.weigh(scores, scale);
+        // Nearly all tiles of most models are whole. The choice depends on the sequence alone.
+        const bool sees_all = args.bias == nullptr && (last_query <= key || last_query - key <= args.before) &&
+                              (key + KEYS <= tile.first_query || key + KEYS - 1 - tile.first_query <= args.after);
+        if (!sees_all) {
+            mask(args, tile, bias, scores, key);
+        } else if (key + KEYS > tile.tokens) {
+            drop_absent(scores, key, tile.tokens);
+        }
+        softmax.weigh(scores, sees_all ? args.scale * LOG2_E : 1.0f, scale);
 #pragma unroll
         for (uint32_t n = 0; n < SIZE / 8; ++n) {
 #pragma unroll

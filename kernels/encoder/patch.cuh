@@ -24,13 +24,15 @@ struct Patch {
         }
     }
 
+    // Every second four lanes read their second half first: all banks are then used at once.
     __device__ void get(float (&to)[UNIT], uint32_t row, uint32_t unit) const {
         const auto fours = shared_array<Floats4>(start, BYTES / sizeof(Floats4));
+        const uint32_t at = (row * PITCH + unit * UNIT) / 4, swaps = threadIdx.x / 4 % 2;
+        const Floats4 one = fours[at + swaps], other = fours[at + (swaps ^ 1)];
 #pragma unroll
-        for (uint32_t half = 0; half < 2; ++half) {
-            const Floats4 four = fours[(row * PITCH + unit * UNIT) / 4 + half];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) to[half * 4 + i] = four.values[i];
+        for (int i = 0; i < 4; ++i) {
+            to[i] = swaps != 0 ? other.values[i] : one.values[i];
+            to[4 + i] = swaps != 0 ? one.values[i] : other.values[i];
         }
     }
 };

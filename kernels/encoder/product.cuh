@@ -28,55 +28,72 @@ struct SplitSync : MmaSync<StatesF32, TILE, ROW_WARPS> {
     }
 };
 
-// Adds the biases to the sums of a unit of the weight's rows, from `at` on.
-__device__ inline void add_bias(const toller_product_args &args, float (&x)[UNIT], uint32_t at) {
-    float bias[UNIT];
+// The biases of a unit of the weight's rows, from `at` on.
+__device__ inline void load_bias(const toller_product_args &args, float (&bias)[UNIT], uint32_t at) {
     StatesF32::load(bias, chunks_of(args.bias, args.weight_rows * sizeof(float)), at / UNIT);
-#pragma unroll
-    for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] += bias[i];
 }
 
-// Writes the results of a patch, whose first sum is that of `row` with row `column` of the weight.
-template <class States, int FRAGMENTS>
+__device__ inline void add(float (&x)[UNIT], const float (&y)[UNIT]) {
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] += y[i];
+}
+
+// Writes the results of a patch, whose first sum is that of `row` with row `column` of the weight. A lane has
+// one unit of several rows. So it loads the biases once, and all residuals before the first is needed.
+template <class States, int FRAGMENTS, bool IS_GATED>
 __device__ inline void write_patch(const toller_product_args &args, Patch<FRAGMENTS> patch, uint64_t row, uint32_t column) {
-    const uint32_t step = args.gated != 0 ? 2 : 1, across = FRAGMENTS / step;
-    for (uint32_t at = threadIdx.x % 32; at < 16 * across; at += 32) {
-        const uint32_t r = at / across, unit = at % across * step, first = column + unit * UNIT;
-        if (row + r >= args.rows || first >= args.weight_rows) continue;
+    constexpr uint32_t STEP = IS_GATED ? 2 : 1, ACROSS = FRAGMENTS / STEP, ROWS_AT_ONCE = 32 / ACROSS;
+    constexpr int ROUNDS = 16 / ROWS_AT_ONCE;
+    const uint32_t lane = threadIdx.x % 32, unit = lane % ACROSS * STEP, first = column + unit * UNIT, to = first / STEP / UNIT;
+    if (first >= args.weight_rows) return;
+    const auto row_in_patch = [&](int round) { return lane / ACROSS + round * ROWS_AT_ONCE; };
+    const auto is_present = [&](int round) { return row + row_in_patch(round) < args.rows; };
+    float bias[UNIT], linear_bias[UNIT], residual[ROUNDS][UNIT];
+    load_bias(args, bias, first);
+    if (IS_GATED) load_bias(args, linear_bias, first + UNIT);
+    if (args.residual != nullptr) {
+#pragma unroll
+        for (int round = 0; round < ROUNDS; ++round) {
+            if (!is_present(round)) continue;
+            const auto from = chunks_of(row_of(args.residual, row + row_in_patch(round), args.residual_stride), args.residual_stride);
+            if (args.residual_is_wide != 0) {
+                StatesF32::load(residual[round], from, to);
+            } else {
+                States::load(residual[round], from, to);
+            }
+        }
+    }
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round) {
+        if (!is_present(round)) continue;
         float x[UNIT];
-        patch.get(x, r, unit);
-        add_bias(args, x, first);
-        activate(args.activation, x);
-        if (args.gated != 0) {
+        patch.get(x, row_in_patch(round), unit);
+        add(x, bias);
+        activate<States>(args.activation, x);
+        if (IS_GATED) {
             float linear[UNIT];
-            patch.get(linear, r, unit + 1);
-            add_bias(args, linear, first + UNIT);
+            patch.get(linear, row_in_patch(round), unit + 1);
+            add(linear, linear_bias);
 #pragma unroll
             for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] *= linear[i];
         }
-        const uint32_t to = first / step / UNIT;
-        if (args.residual != nullptr) {
-            float residual[UNIT];
-            const auto from = chunks_of(row_of(args.residual, row + r, args.residual_stride), args.residual_stride);
-            if (args.residual_is_wide != 0) {
-                StatesF32::load(residual, from, to);
-            } else {
-                States::load(residual, from, to);
-            }
-#pragma unroll
-            for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] += residual[i];
-        }
-        // The padding is zero, whatever the activation of zero is.
-#pragma unroll
-        for (uint32_t i = 0; i < UNIT; ++i) {
-            if (to * UNIT + i >= args.columns) x[i] = 0;
-        }
-        const auto out = chunks_of(row_of(args.out, row + r, args.stride), args.stride);
+        if (args.residual != nullptr) add(x, residual[round]);
+        clear_padding(x, to * UNIT, args.columns);
+        const auto out = chunks_of(row_of(args.out, row + row_in_patch(round), args.stride), args.stride);
         if (args.is_wide != 0) {
             StatesF32::store(out, to, x);
         } else {
             States::store(out, to, x);
         }
+    }
+}
+
+template <class States, int FRAGMENTS>
+__device__ inline void write_patch(const toller_product_args &args, Patch<FRAGMENTS> patch, uint64_t row, uint32_t column) {
+    if (args.gated != 0) {
+        write_patch<States, FRAGMENTS, true>(args, patch, row, column);
+    } else {
+        write_patch<States, FRAGMENTS, false>(args, patch, row, column);
     }
 }
 

@@ -169,6 +169,11 @@ inline int32_t __float_as_int(float x) { return toller_shim_bits<int32_t>(x); }
 // Within two units of the last place on a GPU.
 inline float __fdividef(float a, float b) { return a / b; }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
+// As inexact as the instruction may be.
+inline float exp2_approximate(float x) {
+    const float y = std::exp2(x) * (1 + std::ldexp(1.0f, -22));
+    return std::fpclassify(y) == FP_SUBNORMAL ? 0.0f : y;
+}
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 // Rounded up, down, to the nearest.
 float __double2float_ru(double x);
