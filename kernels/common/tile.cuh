@@ -70,6 +70,10 @@ struct MmaSync {
     // Adds the products of a slice of rows and of columns in shared memory.
     __device__ void multiply(uint32_t rows, uint32_t columns) { multiply_into(sums, rows, columns); }
 
+    // The same in two steps, for engines that multiply while the threads do something else.
+    __device__ void issue(uint32_t, uint32_t) {}
+    __device__ void retire(uint32_t rows, uint32_t columns) { multiply(rows, columns); }
+
   protected:
     // Adds them to other sums.
     __device__ static void multiply_into(typename Format::Sum (&to)[ROWS * COLUMNS][4], uint32_t rows, uint32_t columns) {

@@ -35,13 +35,21 @@ struct Warpgroups {
     __device__ void acquire() { fence_proxy_async(); }
 
     __device__ void multiply(uint32_t rows, uint32_t columns) {
+        issue(rows, columns);
+        retire(rows, columns);
+    }
+
+    // Begins the products of a slice.
+    __device__ void issue(uint32_t rows, uint32_t columns) {
         const uint64_t a = matrix_descriptor(rows + group() * (GROUP_ROWS * SLICE_BYTES)), b = matrix_descriptor(columns);
         wgmma_fence();
 #pragma unroll
         for (uint32_t step = 0; step < SLICE_BYTES / 32; ++step) Format::multiply_group(sums, a + step * 2, b + step * 2);
         wgmma_commit();
-        wgmma_wait<SLICES_AT_ONCE - 1>();
     }
+
+    // Waits for the products of SLICES_AT_ONCE - 1 slices before.
+    __device__ void retire(uint32_t, uint32_t) { wgmma_wait<SLICES_AT_ONCE - 1>(); }
 
     __device__ void finish() {
         wgmma_wait<0>();

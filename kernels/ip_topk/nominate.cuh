@@ -195,13 +195,19 @@ __device__ inline void nominate(const toller_scan_args &args, const typename For
     }
     uint32_t left = __reduce_or_sync(ALL_LANES, hit);
     if (left == 0) return;
-    // Unrolled: registers cannot be indexed at run time.
+    // Unrolled: registers cannot be indexed at run time. Groups without a hit are passed over at once, since
+    // every branch of so long a code is far away.
+    constexpr int GROUP = 8;
 #pragma unroll
-    for (int f = 0; f < ROWS * COLUMNS; ++f) {
-        if ((left >> f & 1) != 0) {
-            const uint32_t at = query + f % COLUMNS * 8;
-            const uint32_t place = (row + f / COLUMNS * 16) * 256 + at;
-            if (tile_hits.add<Format>(sums[f], rows[f / COLUMNS], place, pairs[at / 2])) left &= ~(1u << f);
+    for (int first = 0; first < ROWS * COLUMNS; first += GROUP) {
+        if ((left >> first & ((1u << GROUP) - 1)) == 0) continue;
+#pragma unroll
+        for (int f = first; f < first + GROUP && f < ROWS * COLUMNS; ++f) {
+            if ((left >> f & 1) != 0) {
+                const uint32_t at = query + f % COLUMNS * 8;
+                const uint32_t place = (row + f / COLUMNS * 16) * 256 + at;
+                if (tile_hits.add<Format>(sums[f], rows[f / COLUMNS], place, pairs[at / 2])) left &= ~(1u << f);
+            }
         }
     }
     // What did not fit, as in the first chunk, which nominates all rows.

@@ -74,6 +74,7 @@ __device__ inline void scan(const toller_scan_args &args) {
 
     Engine engine;
     if (threadIdx.x < 2) layout.hits(threadIdx.x).count[0] = 0;
+    const uint32_t slices = Place::slices(args);
     uint32_t stage = 0, table = 0;
     // Of the tile before, whose hits are nominated during this one.
     uint32_t parity = 0, row_before = 0, query_before = 0;
@@ -82,22 +83,24 @@ __device__ inline void scan(const toller_scan_args &args) {
     for (; !tile.is_at_end(args); tile.next_tile(args)) {
         engine.clear();
 #pragma unroll 1
-        for (uint32_t slice = 0; slice < Place::slices(args); ++slice) {
+        for (uint32_t slice = 0; slice < slices; ++slice) {
             cp_async_wait<AHEAD - 1>();
             engine.acquire();
             // For all threads: this slice has arrived, and the slice LAG before it has been multiplied.
             __syncthreads();
+            // Tensor cores have work while the threads copy and nominate.
+            engine.issue(layout.rows(stage), layout.queries(stage));
             load_next((stage + AHEAD) % STAGES);
-            engine.multiply(layout.rows(stage), layout.queries(stage));
-            stage = (stage + 1) % STAGES;
-            if (slice == 0) {
+            if (slice == min(1u, slices - 1)) {
                 // The barrier above was after the last hit of the tile before.
                 layout.hits(parity).template nominate_all<Format>(args, row_before, query_before, threadIdx.x, TILE_THREADS);
                 parity ^= 1;
                 if (threadIdx.x == 0) layout.hits(parity).count[0] = 0;
-                // This tile's hits may replace those of the tile before.
-                __syncthreads();
+                // This tile's hits need the new count; else the next slice's barrier is between.
+                if (slice + 1 == slices) __syncthreads();
             }
+            engine.retire(layout.rows(stage), layout.queries(stage));
+            stage = (stage + 1) % STAGES;
         }
         engine.finish();
         row_before = tile.first_row(args), query_before = tile.first_query();

@@ -4,6 +4,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from .runner import Failed
+
 # The programs: name, source, flags. A prefetch size is compiled in.
 PROGRAMS = [
     ("memory", "memory.cu", []),
@@ -38,9 +40,9 @@ class Compilers:
         try:
             said, _ = self.running[name].communicate(timeout=max(until - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
-            raise RuntimeError(f"nvcc is still compiling {name}") from None
+            raise Failed(f"nvcc is still compiling {name}") from None
         if self.running[name].returncode:
-            raise RuntimeError(f"nvcc cannot compile {name}: {said.strip()[-1500:]}")
+            raise Failed(f"nvcc cannot compile {name}: {said.strip()[-1500:]}")
         return self.output / name
 
     def profiled(self, until):

@@ -1,5 +1,4 @@
 """A run's results as Markdown."""
-from .runner import replace
 
 # The peer with which ours is compared.
 COMPARED = "torch"
@@ -76,10 +75,14 @@ def latency(report):
 
 
 def markdown(report):
-    steps = [[step["name"], step["outcome"], step["seconds"], (step["why"] or "").replace("|", "/")] for step in report["steps"]]
+    steps = [[step["name"], step["outcome"], step["seconds"], " ".join((step["why"] or "").split()).replace("|", "/")]
+             for step in report["steps"]]
+    if report["running"]:
+        steps.append([report["running"], "running", "", ""])
     parts = [("Steps", table(["step", "outcome", "Seconds", "why"], steps))]
-    if report.get("nvidia_smi"):
-        parts.insert(0, ("Machine", f"```\n{report['nvidia_smi'].strip()}\n```"))
+    machine = [f"{title}{report[key].strip()}" for key, title in [("nvidia_smi", ""), ("cublas", "cuBLAS: ")] if report.get(key)]
+    if machine:
+        parts.insert(0, ("Machine", "\n".join(["```", *machine, "```"])))
     if report.get("figures"):
         parts += [("Searches", figures(report)), ("Kernels of one search", kernels(report))]
     if report.get("encode"):
@@ -93,11 +96,9 @@ def markdown(report):
 
 
 def finish(runner):
-    """Writes and prints the results; returns the exit status."""
+    """Prints the results; returns the exit status."""
     runner.finish()
-    text = markdown(runner.report)
-    replace(runner.output / "report.md", text)
-    print(text)
+    print((runner.output / "report.md").read_text())
     failures = runner.failures()
     for step in failures:
         print(f"{step['outcome']}: {step['name']}: {step['why']}")

@@ -10,6 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from .machine import FaultMessages
+from .report import markdown
 
 # Less time than this is not enough for any step.
 LEAST_SECONDS = 2
@@ -17,14 +22,36 @@ LEAST_SECONDS = 2
 GRACE_SECONDS = 5
 # Why a step is skipped that --only does not name.
 NOT_CHOSEN = "not chosen"
+# What the log keeps of each output of a program, in bytes: watched launches can be more than anybody takes along.
+FIRST_BYTES, LAST_BYTES = 64 << 10, 256 << 10
 
 
-class Hung(Exception):
+class Problem(Exception):
+    """Why a step has not passed."""
+
+    def and_also(self, text):
+        """The same problem, with what else is known."""
+        return type(self)(f"{self}; {text}")
+
+
+class Hung(Problem):
     """A program ran into the limit of its step."""
 
 
-class Crashed(Exception):
+class Crashed(Problem):
     """A signal has ended a program."""
+
+
+class Failed(Problem):
+    """A program has ended with an exit status other than 0, or has not done what it was to do."""
+
+
+class Ended(NamedTuple):
+    """How a program has ended, and what it wrote. Of stderr, this is what the log keeps."""
+
+    problem: Problem | None
+    out: str
+    err: str
 
 
 class Skipped(Exception):
@@ -42,30 +69,64 @@ def replace(path, text):
     partial.replace(path)
 
 
+def kept(file):
+    """The part of a program's output that the log keeps."""
+    left_out = file.seek(0, os.SEEK_END) - FIRST_BYTES - LAST_BYTES
+    file.seek(0)
+    if left_out <= 0:
+        return file.read()
+    first = file.read(FIRST_BYTES)
+    file.seek(left_out, os.SEEK_CUR)
+    return first + f"\n[{left_out:,} bytes are left out]\n".encode() + file.read(LAST_BYTES)
+
+
+def last_words(*texts):
+    """The end of a program's output, for a message: of the first text that is not empty."""
+    text = next((text.strip() for text in texts if text.strip()), "")
+    return " | ".join(text.splitlines()[-6:])[-1500:]
+
+
 class Runner:
     """Runs steps one after another, up to a deadline."""
 
     def __init__(self, output, deadline, step_limit=None, only=""):
-        """Writes report.json and log.txt into the folder `output`. `step_limit` lowers the limit of every step. Steps whose
-        names do not contain `only` are skipped, unless they are needed."""
+        """Writes report.json, report.md and log.txt into the folder `output`. `step_limit` lowers the limit of every step. `only` has
+        texts, separated by commas: steps whose names contain none of them are skipped, unless they are needed."""
         output.mkdir(parents=True, exist_ok=True)
-        self.output, self.step_limit, self.only = output, step_limit, only
+        self.output, self.step_limit = output, step_limit
+        self.only = [text.strip() for text in only.split(",") if text.strip()]
         self.log = open(output / "log.txt", "ab", buffering=0)
         self.began = time.monotonic()
         self.deadline = self.began + deadline
-        self.ends = self.deadline
+        # The running step ends at `ends`, and its group at `group_ends`.
+        self.ends = self.group_ends = self.deadline
+        self.fault_messages = FaultMessages()
         self.report = {"running": None, "finished": False, "steps": [], "left_out": []}
         self.write()
 
     def write(self):
+        try:
+            text = markdown(self.report)
+        except Exception as error:  # A figure that the tables do not expect. The other steps still run.
+            text = f"report.json cannot be shown as tables: {type(error).__name__}: {error}\n"
+        replace(self.output / "report.md", text)
         replace(self.output / "report.json", json.dumps(self.report, indent=1) + "\n")
 
+    def is_chosen(self, name):
+        return not self.only or any(text in name for text in self.only)
+
+    def unknown(self):
+        """The texts of `only` that are in no step's name. Without a usable machine there is only one step: then nothing is known."""
+        names = [step["name"] for step in self.report["steps"]]
+        return [text for text in self.only if len(names) > 1 and not any(text in name for name in names)]
+
     def step(self, name, seconds, work, until=None, needed=False):
-        """Does `work` within `seconds`, and before `until` if that is earlier. Returns whether it passed."""
+        """Does `work` within `seconds`, and before `until` if that is earlier: the end of a group of steps. Returns whether it passed."""
         now = time.monotonic()
-        if self.only not in name and not needed:
+        if not needed and not self.is_chosen(name):
             return self.end(name, "skipped", NOT_CHOSEN, 0)
-        limit = min(seconds, self.step_limit or seconds, self.deadline - now, (until or self.deadline) - now)
+        self.group_ends = min(self.deadline, until or self.deadline)
+        limit = min(seconds, self.step_limit or seconds, self.group_ends - now)
         if limit < LEAST_SECONDS:
             return self.end(name, "skipped", "no time is left", 0)
         self.ends = now + limit
@@ -78,8 +139,8 @@ class Runner:
             work()
         except Skipped as reason:
             outcome, why = "skipped", str(reason)
-        except (Hung, Crashed) as error:
-            outcome, why = type(error).__name__.lower(), str(error)
+        except Problem as problem:
+            outcome, why = type(problem).__name__.lower(), str(problem)
         except Exception as error:  # The other steps still run.
             outcome, why = "failed", str(error) or type(error).__name__
         return self.end(name, outcome, why, time.monotonic() - now)
@@ -89,7 +150,26 @@ class Runner:
         self.report["steps"].append({"name": name, "outcome": outcome, "why": why, "seconds": round(seconds, 2)})
         self.report["running"] = None
         self.write()
+        if is_failure(outcome):
+            self.log.write("".join(f"{line}\n" for line in self.fault_messages.new()).encode())
         return outcome == "passed"
+
+    @contextmanager
+    def within(self, seconds):
+        """Gives what runs inside `seconds`, if the step has that much time."""
+        ends = self.ends
+        self.ends = min(ends, time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self.ends = ends
+
+    def more_time(self, seconds):
+        """Gives the running step `seconds` from now on, whatever its own limit, if its group has that much time. Returns whether there is
+        time for anything."""
+        now = time.monotonic()
+        self.ends = min(now + min(seconds, self.step_limit or seconds), self.group_ends)
+        return self.ends - now >= LEAST_SECONDS
 
     def finish(self):
         self.report["finished"] = True
@@ -97,35 +177,30 @@ class Runner:
         self.write()
 
     def failures(self):
-        return [step for step in self.report["steps"] if step["outcome"] not in ["passed", "skipped"]]
+        return [step for step in self.report["steps"] if is_failure(step["outcome"])]
 
-    def leave_out(self, what, why):
-        self.report["left_out"].append({"what": what, "why": why})
-
-    def call(self, command, environment=None):
-        """(status, stdout) of a program. Its output goes to the log, even if it hangs."""
+    def run(self, command, environment=None):
+        """Runs a program until it ends, or until the step ends. What it writes goes to the log, even if it hangs."""
         command = list(map(str, command))
         self.log.write(f"$ {' '.join(command)}\n".encode())
         limit = max(self.ends - time.monotonic(), 0.1)
-        with tempfile.TemporaryFile() as out:
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             # A process group of its own, so that what the program has started ends with it.
-            running = subprocess.Popen(command, stdout=out, stderr=self.log, stdin=subprocess.DEVNULL, env=environment,
-                                       process_group=0)
+            running = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=environment, process_group=0)
             problem = None
             try:
                 status = running.wait(limit)
             except subprocess.TimeoutExpired:
-                status, problem = None, Hung(f"{' '.join(command[:1])} was killed after {limit:.0f} s{self.kill(running)}")
+                status, problem = 0, Hung(f"{command[0]} was killed after {limit:.0f} s{self.kill(running)}")
+            errors = kept(err)
+            self.log.write(errors + kept(out))
             out.seek(0)
-            text = out.read()
-            self.log.write(text)
-        text = text.decode(errors="replace")
-        if status is not None and status < 0:
-            problem = Crashed(f"{command[0]} was ended by {signal.Signals(-status).name}: {self.last_words(text)}")
-        if problem:
-            problem.stdout = text
-            raise problem
-        return status, text
+            text, errors = out.read().decode(errors="replace"), errors.decode(errors="replace")
+        if status < 0:
+            problem = Crashed(f"{command[0]} was ended by {signal.Signals(-status).name}: {last_words(text, errors)}")
+        elif status:
+            problem = Failed(f"exit status {status}: {last_words(text, errors)}")
+        return Ended(problem, text, errors)
 
     def kill(self, running):
         os.killpg(running.pid, signal.SIGKILL)
@@ -135,29 +210,23 @@ class Runner:
         except subprocess.TimeoutExpired:
             return ", and does not end"
 
-    def last_words(self, text=""):
-        """The end of a program's output, for a message."""
-        if not text.strip():
-            text = (self.output / "log.txt").read_text(errors="replace")[-4000:]
-        return " | ".join(text.strip().splitlines()[-6:])[-1500:]
-
     def checked(self, command, environment=None):
         """The stdout of a program that must succeed."""
-        status, text = self.call(command, environment)
-        if status:
-            raise RuntimeError(f"exit status {status}: {self.last_words(text)}")
-        return text
+        ended = self.run(command, environment)
+        if ended.problem:
+            raise ended.problem
+        return ended.out
 
     def lines(self, command, take, environment=None):
         """Passes each line of JSON that a program prints to `take`, also if it fails later."""
-        try:
-            status, text = self.call(command, environment)
-        except (Hung, Crashed) as problem:
-            take_lines(problem.stdout, take)
-            raise
-        take_lines(text, take)
-        if status:
-            raise RuntimeError(f"exit status {status}: {self.last_words(text)}")
+        ended = self.run(command, environment)
+        take_lines(ended.out, take)
+        if ended.problem:
+            raise ended.problem
+
+
+def is_failure(outcome):
+    return outcome not in ["passed", "skipped"]
 
 
 def take_lines(text, take):

@@ -1,16 +1,18 @@
 """The steps of a run, the most valuable first."""
-import glob
+import itertools
 import json
 import os
-import shutil
-import site
 import sys
+import tempfile
 import time
 import zipfile
+from pathlib import Path
 
-from . import alone, encoder
+from . import alone, encoder, machine
 from .folder import PEERS
-from .runner import Crashed, Hung, Skipped, take_lines
+from .machine import tool
+from .printed import UNFINISHED, outcomes, problem_of_tests, result, with_last_launch
+from .runner import Failed, Problem, Skipped, take_lines
 
 # The sizes of MS MARCO's passages and of its small set of development queries.
 FULL = {"dim": 768, "large": 8_841_823, "small": 1_000_000, "ends": [1, 6980], "middle": [32, 1024], "k": [10, 1000]}
@@ -22,26 +24,24 @@ ENCODER_PRODUCTS = "cuda::tests::products_at"
 MILLION = "cuda::tests::a_million_vectors_have_the_hits_of_the_cpu"
 # All smoke tests together, in seconds: hanging tests must not take the time of everything else.
 SMOKE_SECONDS = 100
-# Watched repetitions of failed tests, in seconds.
-AGAIN_SECONDS = 40
-# Each program of kernels/bench, in seconds.
-PROGRAM_SECONDS = 25
-
-
-def library_folders():
-    """The folders of CUDA's libraries: those of pip's packages and the machine's."""
-    packages = [*site.getsitepackages(), site.getusersitepackages()]
-    found = [folder for package in packages for folder in glob.glob(f"{package}/nvidia/*/lib")]
-    return [folder for folder in [*found, "/usr/local/cuda/lib64"] if os.path.isdir(folder)]
-
-
-def tool(name):
-    """The path of one of CUDA's programs, or None."""
-    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+# The test of a million vectors, and with its repetition if it fails, in seconds.
+MILLION_SECONDS, MILLION_AND_AGAIN_SECONDS = 60, 90
+# A watched repetition of what has failed, and memcheck for one test, in seconds.
+AGAIN_SECONDS, MEMCHECK_SECONDS = 30, 40
+# nvidia-smi, and each program of kernels/bench, in seconds.
+SMI_SECONDS, PROGRAM_SECONDS = 10, 25
+# The environment in which our binaries print every launch and wait for it.
+WATCHED = {"TOLLER_WATCH_LAUNCHES": "1"}
+# Options of tests that are watched: one after another, and what they print is not held back.
+ONE_BY_ONE = ["--test-threads", "1", "--nocapture"]
 
 
 def join(values):
     return ",".join(map(str, values))
+
+
+def smoke_test(dtype, engine):
+    return f"{SMOKE}::{dtype}::{engine}"
 
 
 class Check:
@@ -51,23 +51,27 @@ class Check:
         """`driver` is the folder of a stand-in for the driver."""
         self.runner, self.folder, self.device, self.sizes, self.rounds = runner, folder, device, sizes, rounds
         self.is_stand_in = device == "shim" or driver is not None
-        folders = [str(driver)] if driver else library_folders()
+        self.report = runner.report
+        self.report |= {"tests": {}, "figures": [], "limits": {}, "alone": [], "peers": {}}
+        folders = [str(driver)] if driver else self.libraries()
         path = ":".join([*folders, os.environ.get("LD_LIBRARY_PATH", "")]).strip(":")
         # For our binaries alone: other programs find their libraries themselves.
         self.environment = {**os.environ, "LD_LIBRARY_PATH": path}
-        self.report = runner.report
-        self.report |= {"tests": {}, "figures": [], "limits": {}, "alone": [], "peers": {}}
-        self.compilers = None
+        # On a machine with a GPU, tests must not pass on a stand-in.
+        self.test_environment = {**self.environment, **({} if self.is_stand_in else {"TOLLER_NEEDS_GPU": "1"})}
+        self.compilers = self.gpu_file = None
+        # The outcomes of tests, and the kinds of failures that were looked into.
+        self.outcomes, self.repeated = {}, set()
 
     def all(self):
         sizes, step = self.sizes, self.runner.step
         if not step("machine", 30, self.machine, needed=True):
             return
-        until = time.monotonic() + SMOKE_SECONDS
-        for dtype in DTYPES:
-            for engine in ENGINES:
-                step(f"smoke: {dtype} {engine}", 20, lambda: self.smoke(dtype, engine), None if self.is_stand_in else until)
-        step("a million vectors", 90, self.million)
+        until = None if self.is_stand_in else time.monotonic() + SMOKE_SECONDS
+        step("smoke: all in one process", SMOKE_SECONDS / 2 if not self.is_stand_in else 400, self.smoke_together, until)
+        for dtype, engine in self.smoke_order():
+            step(f"smoke: {dtype} {engine}", 20, lambda: self.smoke(dtype, engine), until)
+        step("a million vectors", MILLION_SECONDS, self.million, time.monotonic() + MILLION_AND_AGAIN_SECONDS)
         encoder.steps(self)
         for scan, seconds in [("f16", 100), ("int8", 80)]:
             step(f"search: {sizes['large']:,} vectors, {scan}", seconds,
@@ -91,7 +95,21 @@ class Check:
             step(check, 60, lambda: self.sanitizer(check, SMOKE, "tests"))
             step(f"{check}: encoder", 60, lambda: self.sanitizer(check, ENCODER_PRODUCTS, "tests-encoder"))
 
+    def libraries(self):
+        """The folders of CUDA's libraries. The first has links to a cuBLAS whose two libraries are of the same release: from different
+        folders, they may not fit together."""
+        folders = machine.library_folders()
+        files = machine.cublas(folders)
+        if not files:
+            return folders
+        self.report["cublas"] = str(files[0].parent)
+        self.links = tempfile.TemporaryDirectory()
+        machine.link(files, Path(self.links.name))
+        return [self.links.name, *folders]
+
     def machine(self):
+        if not self.is_stand_in:
+            self.gpu_file = machine.hold_open(machine.GPU_FILE)
         doctor = json.loads(self.runner.checked([self.folder / "toller", "doctor", "--json"], self.environment))
         self.report["doctor"] = doctor
         if self.device == "shim":
@@ -100,36 +118,91 @@ class Check:
             raise RuntimeError(doctor["gpu_problem"] or "the driver sees no GPU")
         if self.is_stand_in:
             return
-        if tool("nvidia-smi"):
-            fields = "name,driver_version,compute_cap,memory.total,memory.used,clocks.sm,clocks.max.sm,clocks.mem,power.limit"
-            self.report["nvidia_smi"] = self.runner.checked([tool("nvidia-smi"), f"--query-gpu={fields}", "--format=csv"])
         if tool("nvcc"):
             capability = doctor["gpus"][0]["compute_capability"]
             self.compilers = alone.Compilers(tool("nvcc"), self.folder / "kernels", capability)
+        if tool("nvidia-smi"):
+            self.report["nvidia_smi"] = self.nvidia_smi()
+
+    def nvidia_smi(self):
+        """What nvidia-smi says of the GPU, or why it says nothing: the run does not need it."""
+        fields = ("name,driver_version,compute_cap,persistence_mode,memory.total,memory.used,clocks.sm,clocks.max.sm,clocks.mem,"
+                  "power.limit")
+        try:
+            with self.runner.within(SMI_SECONDS):
+                return self.runner.checked([tool("nvidia-smi"), f"--query-gpu={fields}", "--format=csv"])
+        except Problem as problem:
+            return str(problem)
+
+    def toller(self, kind, *arguments, once=()):
+        """The stdout of our program. If it fails, it runs again, watched and without the options `once`."""
+        command = [self.folder / "toller", *arguments]
+        # A quiet program does not print its launches.
+        ended = self.runner.run([*command, "--quiet", *once], self.environment)
+        if ended.problem:
+            raise self.again(kind, command, self.environment, ended.problem)
+        return ended.out
 
     def tests(self, name, *arguments, tool=(), watched=False, program="tests"):
-        """Runs tests; it is an error if none ran. Failed tests run again, watched, so that the log names the kernel."""
-        environment = {**self.environment, **({"TOLLER_WATCH_LAUNCHES": "1"} if watched else {})}
-        command = [*tool, self.folder / program, *arguments, *(["--test-threads", "1", "--nocapture"] if watched else [])]
-        try:
-            status, out = self.runner.call(command, environment)
-            results = [line for line in out.splitlines() if line.startswith("test result:")]
-            self.report["tests"][name] = results[-1] if results else f"exit status {status}"
-            if status or not results or " 0 passed" in results[-1]:
-                failed = join(line.split()[1] for line in out.splitlines() if line.startswith("test ") and line.endswith("FAILED"))
-                raise RuntimeError(failed or self.runner.last_words(out))
-        except (Hung, Crashed, RuntimeError) as problem:
-            self.report["tests"][name] = f"{type(problem).__name__}: {problem}"
-            if not watched and not tool:
-                self.runner.ends = min(time.monotonic() + AGAIN_SECONDS, self.runner.deadline)
-                try:
-                    self.tests(f"{name}, watched", *arguments, watched=True, program=program)
-                except (Hung, Crashed, RuntimeError):
-                    pass  # The log and the report have it.
-            raise
+        """Runs tests; it is an error if none ran. If tests fail that are not watched, they run again, watched."""
+        command = [*tool, self.folder / program, *arguments, *(ONE_BY_ONE if watched else [])]
+        ended = self.runner.run(command, {**self.test_environment, **(WATCHED if watched else {})})
+        self.outcomes |= outcomes(ended.out)
+        problem = problem_of_tests(ended)
+        if not problem:
+            self.report["tests"][name] = result(ended.out)
+            return
+        self.report["tests"][name] = f"{type(problem).__name__}: {problem}"
+        if watched:
+            raise with_last_launch(problem, ended)
+        # If no test ran, or with a tool around the program, a repetition names no kernel.
+        repeats = ended.problem and not tool
+        raise self.again(name, [*command, *ONE_BY_ONE], self.test_environment, problem) if repeats else problem
+
+    def again(self, kind, command, environment, problem):
+        """Runs a failed command again, watched, so that log and report name the kernel. Returns its problem with what was found."""
+        if not self.may_repeat(kind, AGAIN_SECONDS):
+            return problem
+        ended = self.runner.run(command, {**environment, **WATCHED})
+        found = ended.problem and with_last_launch(ended.problem, ended)
+        return problem.and_also(f"watched: {found or 'it passes'}")
+
+    def may_repeat(self, kind, seconds):
+        """Whether something that failed may run again: it is the first of its kind, and there is time."""
+        if kind in self.repeated or not self.runner.more_time(seconds):
+            return False
+        self.repeated.add(kind)
+        return True
+
+    def smoke_together(self):
+        """All smoke tests in one process: each process takes seconds to open the GPU."""
+        self.tests("smoke", SMOKE, watched=True)
+
+    def smoke_order(self):
+        """Types and engines. First come those whose tests have passed in one process, and last what that process could not finish: if it
+        hangs again, the others have run."""
+        place = lambda pair: {"ok": 0, UNFINISHED: 2}.get(self.outcomes.get(smoke_test(*pair)), 1)
+        return sorted(itertools.product(DTYPES, ENGINES), key=place)
 
     def smoke(self, dtype, engine):
-        self.tests(f"smoke {dtype} {engine}", f"{SMOKE}::{dtype}::{engine}", "--exact", watched=True)
+        """A test in a process of its own, unless it has passed with all others."""
+        test = smoke_test(dtype, engine)
+        if self.outcomes.get(test) == "ok":
+            return
+        try:
+            self.tests(f"smoke {dtype} {engine}", test, "--exact", watched=True)
+        except Problem as problem:
+            raise self.memcheck(engine, test, problem)
+
+    def memcheck(self, kind, test, problem):
+        """Runs a failed test again, with every access to memory checked. Returns its problem with what was found."""
+        if self.is_stand_in or not tool("compute-sanitizer") or not self.may_repeat(f"memcheck: {kind}", MEMCHECK_SECONDS):
+            return problem
+        try:
+            self.sanitized("memcheck", "tests", test, "--exact")
+            return problem.and_also("memcheck finds nothing")
+        except Problem as found:
+            return problem.and_also(f"memcheck: {found}")
 
     def million(self):
         if self.is_stand_in:
@@ -137,27 +210,30 @@ class Check:
         self.tests("a million vectors", "--ignored", MILLION)
 
     def sanitizer(self, check, tests, program):
+        """A check with every type and every engine, at sizes for a tool that watches every access."""
         if self.is_stand_in:
             raise Skipped("no GPU")
-        sanitizer = tool("compute-sanitizer")
-        if not sanitizer:
+        if not tool("compute-sanitizer"):
             raise Skipped("compute-sanitizer is not installed")
-        # Every type and every engine, at sizes for a tool that watches every access.
-        self.tests(f"{check}: {program}", tests, "--test-threads", "1", program=program,
-                   tool=[sanitizer, "--tool", check, "--error-exitcode", "9"])
+        self.sanitized(check, program, tests)
+
+    def sanitized(self, check, program, *tests):
+        self.tests(f"{check}: {program} {tests[0]}", *tests, "--test-threads", "1", program=program,
+                   tool=[tool("compute-sanitizer"), "--tool", check, "--error-exitcode", "9"])
 
     def ours(self, vectors, queries, scans, kernels="", *choice):
         """Measures our search, by `choice` with other kernels. The figures count even if a later figure fails."""
         log = self.runner.output / "figures.jsonl"
         log.unlink(missing_ok=True)
-        command = [self.folder / "toller", "bench", "search", "--json", "--quiet", "--device", self.device,
-                   "--vectors", vectors, "--dim", self.sizes["dim"], "--store-dtype", "f16", "--queries", join(queries),
-                   "--k", join(self.sizes["k"]), "--scan", scans, "--seconds", "0.5", "--kernel-times", "--log", log, *choice]
+        suffix = f" {kernels}" if kernels else ""
+        arguments = ["bench", "search", "--json", "--device", self.device, "--vectors", vectors, "--dim", self.sizes["dim"],
+                     "--store-dtype", "f16", "--queries", join(queries), "--k", join(self.sizes["k"]), "--scan", scans,
+                     "--seconds", "0.5", "--kernel-times", *choice]
         try:
-            measured = json.loads(self.runner.checked(command, self.environment))
+            # Without the log, a watched repetition adds no figures.
+            measured = json.loads(self.toller(f"bench search{suffix}", *arguments, once=["--log", log]))
             self.report["limits"][str(vectors)] = measured["limits"]
         finally:
-            suffix = f" {kernels}" if kernels else ""
             take_lines(log.read_text() if log.exists() else "", lambda figure: self.report["figures"].append(
                 {"peer": f"toller {figure['scan']}{suffix}", **figure, "seconds": figure["seconds"]["median"]}))
             log.unlink(missing_ok=True)
@@ -173,10 +249,6 @@ class Check:
         self.ours(self.sizes["large"], self.sizes["ends"][-1:], "f16,int8", "with bulk copies", "--bulk-copies")
 
     def peers(self, vectors, queries):
-        packages = self.runner.output / "packages"
-        for wheel in self.folder.glob("*.whl"):
-            zipfile.ZipFile(wheel).extractall(packages)
-        environment = {**os.environ, "PYTHONPATH": f"{packages}:{os.environ.get('PYTHONPATH', '')}".strip(":")}
         command = [sys.executable, self.folder / PEERS, "--vectors", vectors, "--dim", self.sizes["dim"], "--queries",
                    join(queries), "--k", join(self.sizes["k"]), "--rounds", self.rounds,
                    "--device", "cpu" if self.is_stand_in else "cuda"]
@@ -190,10 +262,11 @@ class Check:
             else:
                 self.report["peers"].setdefault(str(vectors), {}).update(line)
 
-        try:
+        with tempfile.TemporaryDirectory() as packages:
+            for wheel in self.folder.glob("*.whl"):
+                zipfile.ZipFile(wheel).extractall(packages)
+            environment = {**os.environ, "PYTHONPATH": f"{packages}:{os.environ.get('PYTHONPATH', '')}".strip(":")}
             self.runner.lines(command, take, environment)
-        finally:
-            shutil.rmtree(packages, ignore_errors=True)
         if len(self.report["figures"]) == figures_before:
             raise Skipped("no peer is installed")
 
@@ -203,15 +276,15 @@ class Check:
             raise Skipped("no GPU")
         if not self.compilers:
             raise Skipped("nvcc is not installed")
-        problems, until = [], self.runner.ends
+        problems = []
         for name in self.compilers.running:
-            self.runner.ends = min(until, time.monotonic() + PROGRAM_SECONDS)
             try:
-                self.runner.lines([self.compilers.program(name, self.runner.ends)], self.report["alone"].append)
-            except (Hung, Crashed, RuntimeError) as problem:  # The other programs still run.
+                with self.runner.within(PROGRAM_SECONDS):
+                    self.runner.lines([self.compilers.program(name, self.runner.ends)], self.report["alone"].append)
+            except Problem as problem:  # The other programs still run.
                 problems.append(f"{name}: {problem}")
         if problems:
-            raise RuntimeError("; ".join(problems))
+            raise Failed("; ".join(problems))
 
     def profile(self):
         """What limits the scan, according to the hardware's counters."""

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
-use toller_gpu::DeviceError;
 use toller_ir::{Explain, Remedy, Setting, remedy};
 use toller_nn::NnError;
 use toller_tokenizer::TokenizerError;
@@ -88,8 +87,11 @@ pub enum EncoderError {
 impl EncoderError {
     /// Whether a device has too little memory.
     pub(crate) fn is_out_of_memory(&self) -> bool {
-        let Self::Compute(error) = self else { return false };
-        matches!(error, NnError::CandleMemory(_) | NnError::Device(DeviceError::TooLittleMemory { .. }))
+        match self {
+            Self::Compute(NnError::CandleMemory(_)) => true,
+            Self::Compute(NnError::Device(error)) => error.is_out_of_memory(),
+            _ => false,
+        }
     }
 }
 

@@ -55,12 +55,19 @@ impl Devices {
     /// is printed. For tests.
     ///
     /// # Panics
-    /// If the GPU does not work: tests must not pass on a stand-in then.
+    /// If the GPU does not work, or with the environment variable TOLLER_NEEDS_GPU if there is none: tests must
+    /// not pass on a stand-in then.
     #[cfg(any(test, feature = "shim"))]
     #[must_use]
     #[expect(clippy::print_stderr, reason = "tests print their launches")]
     pub fn of_machine(prints: bool) -> Option<Self> {
-        let devices = unless_broken(Self::cuda(0))?;
+        let opened = Self::cuda(0);
+        if std::env::var_os("TOLLER_NEEDS_GPU").is_some()
+            && let Err(error) = &opened
+        {
+            panic!("{error}");
+        }
+        let devices = unless_broken(opened)?;
         if prints {
             devices.watch(&(Arc::new(|launch: &device::Watched| eprintln!("{launch}")) as Watcher));
         }
@@ -93,6 +100,12 @@ impl Devices {
     /// H100.
     pub fn limit_capability(&self, most: (u32, u32)) {
         self.0.iter().for_each(|device| device.controls().limit_capability(most));
+    }
+
+    /// Launches blocks as for devices of at most this many multiprocessors. For tests of small sizes, whose blocks
+    /// would have a tile each.
+    pub fn limit_multiprocessors(&self, most: u32) {
+        self.0.iter().for_each(|device| device.controls().limit_multiprocessors(most));
     }
 
     /// Chooses what computes, from the next model or search on.
@@ -135,6 +148,6 @@ mod tests {
     #[should_panic(expected = "cuda:0: opening it failed: out of memory")]
     fn a_broken_gpu_is_not_replaced_by_a_stand_in() {
         let [name, call, message] = ["cuda:0", "opening it", "out of memory"].map(str::to_owned);
-        let _ = unless_broken(Err(DeviceError::Failed { name, call, message }));
+        let _ = unless_broken(Err(DeviceError::Failed { name, call, message, code: 2 }));
     }
 }

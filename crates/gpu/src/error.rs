@@ -45,8 +45,8 @@ pub enum DeviceError {
         /// Its compute capability.
         capability: (u32, u32),
     },
-    /// A library of NVIDIA's that ours is compared with is not found.
-    #[error("{what} takes NVIDIA's cuBLAS, and {library} is not found")]
+    /// A library of NVIDIA's that ours is compared with is not found, or does not work.
+    #[error("{what} takes NVIDIA's cuBLAS, and {library} is not found or does not work")]
     NoLibrary {
         /// What takes it.
         what: &'static str,
@@ -74,7 +74,49 @@ pub enum DeviceError {
         call: String,
         /// The device's message.
         message: String,
+        /// The number of the driver's result; 0 of failures that are not the driver's.
+        code: u32,
     },
+}
+
+impl DeviceError {
+    /// Whether memory was missing, so that less work may succeed.
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self, Self::TooLittleMemory { .. } | Self::Failed { code: OUT_OF_MEMORY, .. })
+    }
+}
+
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+const OUT_OF_MEMORY: u32 = 2;
+
+/// What to do after the driver's result of this number (CUresult, in the driver's manual).
+fn of_code(code: u32) -> Remedy {
+    let on_cpu = || Setting::Device.to("cpu");
+    match code {
+        OUT_OF_MEMORY => {
+            remedy!("free memory that other programs hold on the device (see nvidia-smi), or use {}", on_cpu())
+        }
+        // Not initialized.
+        3 => "open devices after a fork, or spawn processes instead".into(),
+        // Device unavailable.
+        46 => "wait for the other process that has the GPU to itself, or change its compute mode (nvidia-smi -c)".into(),
+        // No binary for the GPU; unsupported PTX.
+        209 | 222 => "install a newer driver, or build with the CUDA release of the driver".into(),
+        // Illegal address, instruction and their kind.
+        700 | 714..=719 => {
+            "this is a mistake of toller's: set TOLLER_WATCH_LAUNCHES=1 to see the kernel, and report it".into()
+        }
+        // System not ready.
+        802 => "start NVIDIA's fabric manager: GPUs of this machine are connected by switches".into(),
+        // Driver mismatch; compatibility libraries.
+        803 | 804 => {
+            "restart the machine after an update of the driver, and take libraries of another driver out of \
+             LD_LIBRARY_PATH"
+                .into()
+        }
+        _ => remedy!("look for faults of the GPU in the system's log (dmesg, Xid), or use {}", on_cpu()),
+    }
 }
 
 impl Explain for DeviceError {
@@ -119,9 +161,34 @@ impl Explain for DeviceError {
                 Setting::MaxLength,
                 on_cpu()
             ),
-            Self::Failed { .. } => {
-                remedy!("look for faults of the GPU in the system's log (dmesg, Xid), or use {}", on_cpu())
-            }
+            Self::Failed { code, .. } => of_code(*code),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toller_ir::Explain;
+
+    use super::DeviceError;
+
+    #[test]
+    fn results_of_the_driver_have_their_remedies() {
+        let failed = |code| {
+            let [name, call, message] = ["cuda:0", "cuInit", "..."].map(str::to_owned);
+            DeviceError::Failed { name, call, message, code }
+        };
+        for (code, says) in [
+            (0, "dmesg"),
+            (2, "free memory"),
+            (46, "compute mode"),
+            (700, "TOLLER_WATCH_LAUNCHES"),
+            (802, "fabric manager"),
+            (999, "dmesg"),
+        ] {
+            let remedy = failed(code).remedy().map(|remedy| remedy.to_string()).unwrap_or_default();
+            assert!(remedy.contains(says), "{code}: {remedy}");
+            assert_eq!(failed(code).is_out_of_memory(), code == 2);
+        }
     }
 }

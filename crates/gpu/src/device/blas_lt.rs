@@ -67,6 +67,7 @@ impl BlasLt {
             name: name.to_owned(),
             call: "the workspace of cuBLASLt".to_owned(),
             message: format!("{:?}", error.0),
+            code: error.0 as u32,
         })?;
         opened.workspace = workspace;
         Ok(opened)
@@ -95,7 +96,7 @@ impl BlasLt {
         let algorithm = match self.algorithms.get(&(outputs, depth, residual.is_some())) {
             Some(&algorithm) => algorithm,
             None => {
-                let algorithm = self.choose(&operation, outputs, depth)?;
+                let algorithm = self.choose(&operation, ROWS, outputs, depth)?;
                 self.algorithms.insert((outputs, depth, residual.is_some()), algorithm);
                 algorithm
             }
@@ -105,7 +106,7 @@ impl BlasLt {
         let pointer = |address: u64| address as *mut c_void;
         // SAFETY: the caller vouches for the matrices, which the layouts describe. The factors are read
         // before the call returns. The stream does one product after the other, so they share the workspace.
-        unsafe {
+        let multiply = |algorithm| unsafe {
             result::matmul(
                 self.handle,
                 operation.0,
@@ -124,13 +125,16 @@ impl BlasLt {
                 WORKSPACE_BYTES,
                 stream.cu_stream().cast(),
             )
-        }
+        };
+        // An algorithm for many rows may not take few.
+        multiply(algorithm).or_else(|_| multiply(self.choose(&operation, u64::from(rows), outputs, depth)?))
     }
 
     /// The library's first choice among algorithms that do not split the depth.
     fn choose(
         &self,
         operation: &Owned<sys::cublasLtMatmulDesc_t>,
+        rows: u64,
         outputs: u32,
         depth: u32,
     ) -> Result<sys::cublasLtMatmulAlgo_t, CublasError> {
@@ -152,7 +156,7 @@ impl BlasLt {
         ] {
             set(matrix, &ALIGNMENT.to_ne_bytes())?;
         }
-        let [of_weight, of_x, of_out] = layouts(ROWS, outputs, depth)?;
+        let [of_weight, of_x, of_out] = layouts(rows, outputs, depth)?;
         // SAFETY: all descriptions are alive.
         let chosen = unsafe {
             result::get_matmul_algo_heuristic(
@@ -210,5 +214,5 @@ fn layouts(
 
 fn failed(name: &str, error: CublasError) -> DeviceError {
     let call = "cublasLtMatmul".to_owned();
-    DeviceError::Failed { name: name.to_owned(), call, message: format!("{:?}", error.0) }
+    DeviceError::Failed { name: name.to_owned(), call, message: format!("{:?}", error.0), code: 0 }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cudarc::driver::sys::CUfunction_attribute_enum as FunctionAttribute;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
@@ -44,7 +44,12 @@ pub(crate) struct CudaDevice {
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
     /// NVIDIA's library of products, once it is used.
     blas_lt: Mutex<Option<BlasLt>>,
+    /// Memory that is set before work is timed; 0 if there is no room for it.
+    delay: OnceLock<u64>,
 }
+
+/// Bytes that take about as long to set as a kernel takes to be launched.
+const DELAY_BYTES: usize = 32 << 20;
 
 /// See [`super::count`].
 pub(crate) fn count() -> Result<usize, DeviceError> {
@@ -56,6 +61,7 @@ pub(crate) fn count() -> Result<usize, DeviceError> {
         name: "the driver".to_owned(),
         call: call.to_owned(),
         message: format!("{code:?}"),
+        code: code as u32,
     };
     let mut version = 0;
     // SAFETY: the library is present, this call needs no initialization, and `version` can be written.
@@ -133,6 +139,7 @@ impl CudaDevice {
             modules,
             functions: Mutex::default(),
             blas_lt: Mutex::default(),
+            delay: OnceLock::new(),
         })
     }
 
@@ -140,6 +147,19 @@ impl CudaDevice {
     pub(super) fn stream(&self) -> Result<&CudaStream, DeviceError> {
         self.bind()?;
         Ok(&self.compute)
+    }
+
+    /// Gives the device something to do while the host prepares a launch. Else the launch counts as time of a
+    /// kernel that is measured alone.
+    fn delay(&self) -> Result<(), DeviceError> {
+        // SAFETY: only `memset` below writes to this memory, and nothing reads it.
+        let memory = *self.delay.get_or_init(|| unsafe { result::malloc_sync(DELAY_BYTES) }.unwrap_or(0));
+        if memory == 0 {
+            return Ok(());
+        }
+        // SAFETY: the memory has these bytes, and lives as long as the device.
+        let filled = unsafe { result::memset_d8_async(memory, 0, DELAY_BYTES, self.compute.cu_stream()) };
+        self.check("cuMemsetD8Async", filled)
     }
 
     fn queue(&self, queue: Queue) -> &Arc<CudaStream> {
@@ -193,9 +213,20 @@ impl CudaDevice {
     }
 }
 
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        let memory = self.delay.take().unwrap_or(0);
+        if memory != 0 && self.bind().is_ok() {
+            // SAFETY: `delay` has allocated it, and this is its last use.
+            let _ = unsafe { result::free_sync(memory) };
+        }
+    }
+}
+
 fn failure(name: String, call: &str, error: DriverError) -> DeviceError {
     let text = error.error_string().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-    DeviceError::Failed { name, call: call.to_owned(), message: format!("{text} ({:?})", error.0) }
+    let (call, message) = (call.to_owned(), format!("{text} ({:?})", error.0));
+    DeviceError::Failed { name, call, message, code: error.0 as u32 }
 }
 
 /// The time between two events that have happened. The function is that of CUDA 12: drivers before 12.8 do
@@ -247,9 +278,10 @@ impl Device for CudaDevice {
     }
 
     unsafe fn free(&self, address: Address) {
-        // The context of a device that has failed gives all memory back.
-        if self.bind().is_ok() {
-            // SAFETY: the caller vouches for the address and its last use; the driver waits for queued work.
+        // The context of a device that has failed gives all memory back. That the driver waits for queued work
+        // before it frees is usual, and not promised.
+        if self.bind().and_then(|()| self.check("cuCtxSynchronize", self.context.synchronize())).is_ok() {
+            // SAFETY: the caller vouches for the address and its last use, and all work is done.
             let _ = unsafe { result::free_sync(address.0) };
         }
     }
@@ -381,6 +413,7 @@ impl Device for CudaDevice {
             self.check("cuEventCreate", self.context.new_event(Some(flags)))
         };
         let (start, end) = (event()?, event()?);
+        self.delay()?;
         self.check("cuEventRecord", start.record(&self.compute))?;
         work()?;
         // Waits for the work, so this is where its faults are reported.

@@ -93,6 +93,7 @@ impl Device for HostDevice {
             name: self.facts.name.clone(),
             call: "allocate_pinned".to_owned(),
             message: error.to_string(),
+            code: 0,
         })?;
         // SAFETY: the layout is of at least one byte, as `Device` requires.
         let start = unsafe { alloc(layout) };
@@ -148,6 +149,7 @@ impl Device for HostDevice {
             name: self.facts.name.clone(),
             call: "tensor_map".to_owned(),
             message: format!("{matrix:?}"),
+            code: 0,
         })
     }
 
@@ -161,6 +163,7 @@ impl Device for HostDevice {
             name: self.facts.name.clone(),
             call: kernel.to_owned(),
             message,
+            code: 0,
         })
     }
 

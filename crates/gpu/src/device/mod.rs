@@ -123,6 +123,11 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         self.controls().limited(self.facts().capability)
     }
 
+    /// The multiprocessors that blocks are launched for: at most those of the device.
+    fn multiprocessors(&self) -> u32 {
+        self.controls().limited_multiprocessors(self.facts().multiprocessors)
+    }
+
     /// What is chosen where there is a choice, instead of the usual.
     fn preference(&self) -> Option<Preference> {
         self.controls().preference()

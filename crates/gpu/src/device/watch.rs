@@ -67,6 +67,7 @@ pub enum Preference {
 pub struct Controls {
     watcher: Mutex<Option<Watcher>>,
     most_capability: Mutex<Option<(u32, u32)>>,
+    most_multiprocessors: Mutex<Option<u32>>,
     preference: Mutex<Option<Preference>>,
 }
 
@@ -83,6 +84,17 @@ impl Controls {
     /// Chooses kernels as for a device of at most this compute capability.
     pub fn limit_capability(&self, most: (u32, u32)) {
         *locked(&self.most_capability) = Some(most);
+    }
+
+    /// Launches blocks as for a device of at most this many multiprocessors, so that each has several tiles
+    /// where there are few.
+    pub fn limit_multiprocessors(&self, most: u32) {
+        *locked(&self.most_multiprocessors) = Some(most);
+    }
+
+    /// The multiprocessors of a device that has this many, as far as blocks use them.
+    pub(super) fn limited_multiprocessors(&self, count: u32) -> u32 {
+        locked(&self.most_multiprocessors).map_or(count, |most| most.min(count))
     }
 
     /// Chooses what computes, from the next model or search on.

@@ -127,7 +127,7 @@ pub(super) struct Kernels {
 impl Kernels {
     /// Half of the multiprocessors, and more, would have no tile of few rows.
     pub(super) fn new(device: Arc<dyn Device>) -> Self {
-        Self { few_tiles: device.facts().multiprocessors / 2, device }
+        Self { few_tiles: device.multiprocessors() / 2, device }
     }
 
     /// The tile for a layer, and how many there are. The bits do not depend on it: all kernels add the products
@@ -180,7 +180,7 @@ impl Kernels {
         let of_warp = width.next_multiple_of(UNIT as u32) * size_of::<f32>() as u32;
         // As many warps as have room in the shared memory that every kernel may use; wide rows need more.
         let warps = (COMMON_SHARED_BYTES / of_warp).clamp(1, abi::NORM_THREADS / WARP);
-        let blocks = rows.div_ceil(warps).min(32 * self.device.facts().multiprocessors);
+        let blocks = rows.div_ceil(warps).min(32 * self.device.multiprocessors());
         // SAFETY: the caller vouches for the arrays.
         unsafe { self.launch(kernel, [blocks, 1, 1], warps * WARP, warps * of_warp, args) }
     }
@@ -191,9 +191,12 @@ impl Kernels {
     /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn product(&self, number: Number, args: abi::Product) -> Result<(), DeviceError> {
         let (tile, tiles) = self.tile(number, &args);
+        if tiles == 0 {
+            return Ok(());
+        }
         let name = tile.names[number as usize];
         if tile.is_bulk {
-            let blocks = tiles.min(self.device.facts().multiprocessors).max(1);
+            let blocks = tiles.min(self.device.multiprocessors());
             let args = self.with_maps(tile, args)?;
             // SAFETY: the caller vouches for the arrays, which the maps describe.
             return unsafe { self.launch(name, [blocks, 1, 1], tile.threads, tile.shared_bytes, &args) };
@@ -293,7 +296,7 @@ impl Kernels {
         rows: u32,
         args: &T,
     ) -> Result<(), DeviceError> {
-        let blocks = rows.div_ceil(abi::NORM_THREADS / WARP).min(32 * self.device.facts().multiprocessors);
+        let blocks = rows.div_ceil(abi::NORM_THREADS / WARP).min(32 * self.device.multiprocessors());
         // SAFETY: the caller vouches for the arrays.
         unsafe { self.launch(kernel, [blocks, 1, 1], abi::NORM_THREADS, 0, args) }
     }
@@ -318,7 +321,7 @@ impl Kernels {
             let message =
                 format!("{shared_bytes} bytes of shared memory are needed, of {}", facts.shared_bytes);
             let (name, call) = (facts.name.clone(), kernel.to_owned());
-            return Err(DeviceError::Failed { name, call, message });
+            return Err(DeviceError::Failed { name, call, message, code: 0 });
         }
         let argument = bytemuck::bytes_of(args);
         // SAFETY: each caller passes the structure that its kernel takes, and vouches for the arrays.

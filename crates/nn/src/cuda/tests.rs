@@ -34,13 +34,15 @@ pub(crate) enum Kernels {
 /// The machine's GPU with these kernels; where there is none, a stand-in.
 pub(crate) fn gpu(kernels: Kernels, precision: Precision) -> Cuda {
     let mut gpu = Cuda::new(devices(kernels).iter().next().unwrap().clone(), precision).unwrap();
-    // As on a stand-in: the sizes of tests are small, and all kernels are to be tested.
+    // The sizes of tests are small, and all kernels are to be tested.
     gpu.kernels.few_tiles = 1;
     gpu
 }
 
 fn devices(kernels: Kernels) -> Devices {
     let devices = of_machine(kernels).unwrap_or_else(|| Devices::shim(&[256 << 20]));
+    // As on a stand-in: blocks that take tiles in turn have several.
+    devices.limit_multiprocessors(2);
     match kernels {
         Kernels::OfH100 => devices.limit_capability((9, 0)),
         Kernels::OfA100 => devices.limit_capability((8, 0)),

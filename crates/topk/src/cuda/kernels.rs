@@ -231,7 +231,7 @@ impl Kernels {
             return Ok(());
         }
         let tiles = u64::from(args.tile_count) * u64::from(args.query_count.div_ceil(variant.width));
-        let blocks = (self.device.facts().multiprocessors * variant.blocks).max(1);
+        let blocks = (self.device.multiprocessors() * variant.blocks).max(1);
         let blocks = u64::from(blocks).min(tiles) as u32;
         let (name, grid) = (variant.names[dtype as usize], [blocks, 1, 1]);
         if variant.is_bulk {
@@ -269,7 +269,7 @@ impl Kernels {
     pub(crate) unsafe fn rescore(&self, dtype: DType, args: abi::Rescore) -> Result<(), DeviceError> {
         let of_query = args.capacity.div_ceil(abi::RESCORE_THREADS / WARP);
         // Enough blocks to fill the device a few times; further candidates take turns.
-        let shared = (8 * self.device.facts().multiprocessors).div_ceil(args.query_count);
+        let shared = (8 * self.device.multiprocessors()).div_ceil(args.query_count);
         let grid = [args.query_count, of_query.min(shared).max(1), 1];
         // SAFETY: the caller vouches for the arrays.
         unsafe { self.launch(RESCORE[dtype as usize], grid, abi::RESCORE_THREADS, 0, &args) }
@@ -290,7 +290,7 @@ impl Kernels {
     /// Blocks for items of which a warp does one at a time.
     fn blocks_of_warps(&self, items: u32, threads: u32) -> u32 {
         let needed = items.div_ceil(threads / WARP);
-        needed.min(8 * self.device.facts().multiprocessors).max(1)
+        needed.min(8 * self.device.multiprocessors()).max(1)
     }
 
     unsafe fn launch<T: NoUninit>(

@@ -285,14 +285,32 @@ fn a_million_vectors_have_the_hits_of_the_cpu() {
     let vectors: Vec<f16> = numbers(rows * dim, 10).into_iter().map(f16::from_f32).collect();
     let segment = Segment { first: DocOrd(0), vectors: Vectors::F16(&vectors), codes: None };
     let collection = Collection::new(dim, vec![segment]).unwrap();
-    let devices = of_machine().unwrap();
-    for scan in [Scan::F16, Scan::Int8] {
-        let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
-        for (queries, k) in [(1, 10), (32, 1000), (1024, 100)] {
-            let queries = numbers(queries * dim, 11);
+    let cases: Vec<_> = [(1, 10), (32, 1000), (1024, 100)]
+        .into_iter()
+        .map(|(count, k)| {
+            let queries = numbers(count * dim, 11);
             let expected = ip_topk(&collection, &queries, k, &IpTopkOptions::default()).unwrap().rankings;
-            let found = index.search(&collection, &queries, k, &Filter::default()).unwrap().rankings;
-            assert!(found == expected, "{scan}, {} numbers of queries, k {k}", queries.len());
+            (queries, k, expected)
+        })
+        .collect();
+    // The usual kernels, those with bulk copies where there are any, and an A100's.
+    type Choice = fn(&Devices);
+    let choices: [(&str, Choice); 3] = [
+        ("usual", |_| ()),
+        ("with bulk copies", |devices| devices.prefer(Preference::BulkCopies)),
+        ("of an A100", |devices| devices.limit_capability((8, 0))),
+    ];
+    for (kernels, choose) in choices {
+        let devices = opened().unwrap();
+        choose(&devices);
+        for scan in [Scan::F16, Scan::Int8] {
+            let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
+            // Other kernels differ for many queries only.
+            for (queries, k, expected) in cases.iter().skip(if kernels == "usual" { 0 } else { 2 }) {
+                let found = index.search(&collection, queries, *k, &Filter::default()).unwrap().rankings;
+                let count = queries.len() / dim;
+                assert!(found == *expected, "{kernels}, {scan}, {count} queries, k {k}");
+            }
         }
     }
 }

@@ -1,0 +1,42 @@
+"""What our binaries have printed: the outcomes of tests, and launches of kernels."""
+import re
+
+from .runner import Failed, last_words
+
+# The outcome of a test that has begun and not ended.
+UNFINISHED = "unfinished"
+# A launch that a watched program has printed.
+LAUNCH = re.compile(r"\S+: \d+ x \d+ x \d+.*: (?:starts|[\d.]+ us)$", re.MULTILINE)
+
+
+def outcomes(out):
+    """The outcome of each test. What a test itself prints may stand between its name and its outcome."""
+    found, test = {}, None
+    for line in out.splitlines():
+        if line.startswith("test ") and " ... " in line:
+            test, _, line = line.removeprefix("test ").partition(" ... ")
+            found[test] = UNFINISHED
+        if test and line in ["ok", "FAILED"]:
+            found[test], test = line, None
+    return found
+
+
+def result(out):
+    """The line that counts the tests, or nothing."""
+    return next((line for line in reversed(out.splitlines()) if line.startswith("test result:")), "")
+
+
+def problem_of_tests(ended):
+    """Why tests have not passed, or None. It is a problem, too, if none ran."""
+    failed = [test for test, outcome in outcomes(ended.out).items() if outcome == "FAILED"]
+    if isinstance(ended.problem, Failed) and failed:
+        return Failed(", ".join(failed))
+    if not ended.problem and (not result(ended.out) or " 0 passed" in result(ended.out)):
+        return Failed(f"no test ran: {last_words(ended.out, ended.err)}")
+    return ended.problem
+
+
+def with_last_launch(problem, ended):
+    """The problem of a watched program, with its last launch: if a kernel hangs or fails, that is the kernel."""
+    launches = LAUNCH.findall(ended.err)
+    return problem.and_also(f"the last launch: {launches[-1]}") if launches else problem
