@@ -5,7 +5,7 @@ use plotters::style::text_anchor::HPos;
 
 use crate::legend::{Entry, Key};
 use crate::scale::{Ruler, short};
-use crate::style::{Area, anchored, chart, colour, mesh};
+use crate::style::{Area, BESIDE_PLOT, INK, anchored, chart, colour, mesh};
 use crate::{PlotError, Scale};
 
 /// Stacked bars, one for each category.
@@ -36,6 +36,9 @@ const BAR_WIDTH: f64 = 0.6;
 /// A part of less than this share of the tallest bar is too low for a number in it.
 const LOWEST_WITH_NUMBER: f64 = 0.05;
 
+/// Pixels between two names of bars.
+const NAME_GAP: u32 = 6;
+
 impl Bars {
     pub(crate) fn legend(&self) -> Vec<Entry> {
         let entry = |(index, part): (usize, &Part)| Entry {
@@ -63,7 +66,8 @@ impl Bars {
         }
         let y = Ruler::new(Scale::Linear, heights).ok_or_else(empty)?;
         let top_of_panel = y.range.end;
-        let mut chart = chart(area, title, Ruler::categories(&self.categories), y)?;
+        let mut chart = chart(area, title, self.x_ruler(area)?, y)?;
+        let bar_pixels = BAR_WIDTH * f64::from(chart.plotting_area().dim_in_pixel().0) / categories as f64;
         mesh(&mut chart, &self.x_label, &self.y_label).disable_x_mesh().draw()?;
         for category in 0..categories {
             let mut bottom = 0.0;
@@ -75,12 +79,55 @@ impl Bars {
                 chart.draw_series([Rectangle::new(corners, colour(index).filled())])?;
                 if top - bottom >= LOWEST_WITH_NUMBER * top_of_panel {
                     let number = short(top - bottom);
+                    let style = anchored(12, WHITE, HPos::Center);
+                    let (wide, _) = area.estimate_text_size(&number, &style)?;
                     let place = (x + 0.5, (bottom + top) / 2.0);
-                    chart.draw_series([Text::new(number, place, anchored(12, WHITE, HPos::Center))])?;
+                    // White on white is not seen.
+                    if f64::from(wide) <= bar_pixels {
+                        chart.draw_series([Text::new(number, place, style)])?;
+                    }
                 }
                 bottom = top;
             }
         }
         Ok(())
+    }
+
+    /// The axis of the categories. If their names are too wide to stand side by side, some are left out.
+    fn x_ruler(&self, area: &Area<'_>) -> Result<Ruler, PlotError> {
+        let mut widest = 0;
+        for name in &self.categories {
+            let (wide, _) = area.estimate_text_size(name, &anchored(12, INK, HPos::Center))?;
+            widest = widest.max(wide + NAME_GAP);
+        }
+        let all = widest as usize * self.categories.len();
+        let room = area.dim_in_pixel().0.saturating_sub(BESIDE_PLOT).max(1) as usize;
+        Ok(Ruler::categories(&self.categories, all.div_ceil(room).max(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Bars, Figure, Panel, Part};
+
+    fn svg(categories: usize, height: f64) -> String {
+        let bars = Bars {
+            x_label: "words".to_owned(),
+            y_label: "passages".to_owned(),
+            categories: (0..categories).map(|bin| format!("{}-{}", 100 * bin, 100 * bin + 99)).collect(),
+            parts: vec![Part { name: "passages".to_owned(), values: vec![height; categories] }],
+        };
+        let panels = vec![Panel { title: "Lengths".to_owned(), content: bars.into() }];
+        Figure { title: "Bars".to_owned(), subtitle: String::new(), panels }.to_svg().expect("it is drawn")
+    }
+
+    #[test]
+    fn names_and_numbers_that_have_no_room_are_left_out() {
+        let few = svg(3, 1240.0);
+        assert!(few.contains("100-199") && few.contains("200-299"), "{few}");
+        assert_eq!(few.matches("\n1,240\n").count(), 3, "{few}");
+        let many = svg(16, 1240.0);
+        assert!(many.contains("0-99") && !many.contains("100-199"), "{many}");
+        assert_eq!(many.matches("\n1,240\n").count(), 0, "{many}");
     }
 }

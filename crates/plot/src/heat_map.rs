@@ -69,7 +69,8 @@ impl HeatMap {
             });
         }
         let (low, high) = self.range().ok_or_else(|| PlotError::Empty { panel: title.to_owned() })?;
-        let mut chart = chart(area, title, Ruler::categories(&self.columns), Ruler::categories(&self.rows))?;
+        let [x, y] = [&self.columns, &self.rows].map(|names| Ruler::categories(names, 1));
+        let mut chart = chart(area, title, x, y)?;
         mesh(&mut chart, &self.x_label, &self.y_label).disable_mesh().draw()?;
         for (at, value) in self.values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
             let (x, y) = ((at % columns) as f64, (at / columns) as f64);

@@ -111,14 +111,17 @@ impl Ruler {
         own.dedup();
         let gap = LABEL_GAP * (ruler.range.end - ruler.range.start);
         if own.len() > 1 && own.windows(2).all(|pair| pair[1] - pair[0] >= gap) {
+            if let Names::Decimals(decimals) = &mut ruler.names {
+                *decimals = decimals_of(&own).max(*decimals);
+            }
             ruler.labelled = own;
         }
         Some(ruler)
     }
 
-    /// A ruler on which each category has the length 1.
-    pub(crate) fn categories(names: &[String]) -> Self {
-        let centres = (0..names.len()).map(|category| category as f64 + 0.5).collect();
+    /// A ruler on which each category has the length 1, and one in `every` has a label.
+    pub(crate) fn categories(names: &[String], every: usize) -> Self {
+        let centres = (0..names.len()).step_by(every).map(|category| category as f64 + 0.5).collect();
         Self {
             range: 0.0..names.len() as f64,
             labelled: centres,
@@ -217,28 +220,40 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
+/// How many decimals the numbers need, in three significant digits.
+fn decimals_of(numbers: &[f64]) -> usize {
+    let needed =
+        |number: &f64| significant(*number).split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    numbers.iter().map(needed).max().unwrap_or_default()
+}
+
 /// The smallest of 1, 2 and 5 times a power of ten that is at least `step`.
 fn nice_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|&nice| nice >= step).unwrap_or(10.0 * power)
 }
 
-/// A number in few characters: 0.5, 32, 1,024, 200k, 2M.
+/// A number with three significant digits, without trailing zeros.
+fn significant(value: f64) -> String {
+    let power = 10_f64.powf(2.0 - value.abs().log10().floor());
+    if value == 0.0 { "0".to_owned() } else { format!("{}", (value * power).round() / power) }
+}
+
+/// A number in few characters: 1.5e-5, 0.5, 32, 1,024, 200k, 2M.
 pub(crate) fn short(value: f64) -> String {
-    let rounded = |value: f64| {
-        // Three significant digits; `f64`'s own formatting drops trailing zeros.
-        let power = 10_f64.powf(2.0 - value.abs().log10().floor());
-        if value == 0.0 { "0".to_owned() } else { format!("{}", (value * power).round() / power) }
-    };
     match value.abs() {
         size if size >= 9_999_500_000.0 => format!("{value:.0e}"),
-        size if size >= 999_500.0 => format!("{}M", rounded(value / 1e6)),
-        size if size >= 9_999.5 => format!("{}k", rounded(value / 1e3)),
+        size if size >= 999_500.0 => format!("{}M", significant(value / 1e6)),
+        size if size >= 9_999.5 => format!("{}k", significant(value / 1e3)),
         size if size >= 999.5 => {
             let whole = value.round() as i64;
             format!("{},{:03}", whole / 1000, (whole % 1000).abs())
         }
-        _ => rounded(value),
+        size if size > 0.0 && size < 0.001 => {
+            let exponent = size.log10().floor();
+            format!("{}e{exponent}", significant(value / 10_f64.powf(exponent)))
+        }
+        _ => significant(value),
     }
 }
 
@@ -252,6 +267,8 @@ mod tests {
     fn numbers_are_short() {
         for (value, label) in [
             (0.0, "0"),
+            (0.000015, "1.5e-5"),
+            (0.001, "0.001"),
             (0.05, "0.05"),
             (0.30000000000000004, "0.3"),
             (7.0, "7"),
@@ -310,6 +327,12 @@ mod tests {
         assert_eq!(
             ruler.labelled.iter().map(|mark| ruler.format_ext(mark)).collect::<Vec<_>>(),
             ["1", "8", "32", "256", "1,024"]
+        );
+        let grid = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let ruler = Ruler::at_data(Scale::Fitted, grid.into_iter()).expect("there are points");
+        assert_eq!(
+            ruler.labelled.iter().map(|mark| ruler.format_ext(mark)).collect::<Vec<_>>(),
+            ["0.00", "0.25", "0.50", "0.75", "1.00"]
         );
         let crowded =
             Ruler::at_data(Scale::Log, (1..100).map(|value| f64::from(value).log10())).expect("points");

@@ -53,6 +53,12 @@ pub(crate) fn caption() -> TextStyle<'static> {
 /// The axes of a panel, ready to draw on.
 pub(crate) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
+/// Pixels around a diagram, and left of it for the labels of its axis.
+const MARGIN: u32 = 8;
+const Y_LABELS: u32 = 58;
+/// Pixels of a panel's width that are not its diagram's.
+pub(crate) const BESIDE_PLOT: u32 = 2 * MARGIN + Y_LABELS;
+
 /// A panel's diagram below its title.
 pub(crate) fn chart<'a, 'b>(
     area: &'a Area<'b>,
@@ -61,7 +67,7 @@ pub(crate) fn chart<'a, 'b>(
     y: Ruler,
 ) -> Result<Chart<'a, 'b>, PlotError> {
     let mut builder = ChartBuilder::on(area);
-    builder.caption(title, caption()).margin(8).x_label_area_size(42).y_label_area_size(58);
+    builder.caption(title, caption()).margin(MARGIN).x_label_area_size(42).y_label_area_size(Y_LABELS);
     Ok(builder.build_cartesian_2d(x, y)?)
 }
 
