@@ -162,10 +162,7 @@ fn missing_texts_are_reported_by_identifier() {
     let missing = RERANK.replace("first.run", "missing.run");
     workspace.toller(&format!("{missing} --output x.run")).fails(
         1,
-        &[
-            "1 documents that are to be reranked are not in the collection, for example \"d99\" of query \"q2\"",
-            "hint:",
-        ],
+        &["the collection does not have 1 document to rerank, for example \"d99\" of query \"q2\"", "hint:"],
     );
     assert!(!workspace.path("x.run").exists());
     workspace
@@ -176,9 +173,10 @@ fn missing_texts_are_reported_by_identifier() {
 
     workspace.write("fewer.tsv", "q2\twhere is the sea\n");
     let fewer = RERANK.replace("queries.tsv", "fewer.tsv");
-    workspace
-        .toller(&format!("{fewer} --output y.run"))
-        .fails(1, &["1 queries of the run have no text, for example \"q1\"", "hint: give the queries"]);
+    workspace.toller(&format!("{fewer} --output y.run")).fails(
+        1,
+        &["the text of 1 query of the run is missing, for example \"q1\"", "hint: give the queries"],
+    );
     workspace.runs(&format!("{fewer} --skip-unavailable --output y.run")).says(["for example \"q1\""]);
     assert_eq!(documents(&hits(&workspace, "y.run")["q1"]), ["d5", "d1", "d4", "d2", "d3"]);
 

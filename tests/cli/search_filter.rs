@@ -150,7 +150,7 @@ fn unknown_identifiers_are_reported_and_harmless() {
 fn what_cannot_be_read_is_reported_with_its_line() {
     let (workspace, _) = workspace_with_store();
     for (text, says) in [
-        ("q1\td 3\nq2\n", "out.tsv:2: expected a query's identifier and a document's, found 1 columns"),
+        ("q1\td 3\nq2\n", "out.tsv, line 2: expected a query's identifier and a document's, found 1 column"),
         ("q1 d 3\n", "out.tsv:1: expected a query's identifier and a document's, found 3 columns"),
         ("q1\td 3\t1\n", "found 3 columns"),
         ("\n\nq1 Q0 d3 1 0.5 toller\n", "out.tsv:3: expected"),

@@ -149,8 +149,8 @@ impl Narrator {
                  batches smaller"
             )),
             Event::UnexpectedTensors { model, count, first } => ui.warning(format!(
-                "{model}: {count} tensors are not part of the architecture in config.json and have no effect, for example \
-                 {first:?}"
+                "{model}: the architecture in config.json has no place for {}, for example {first:?}: without effect",
+                counted(count, "tensor")
             )),
             Event::ModelUnchecked => ui.warning(
                 "the model of imported vectors is unknown: that one model made passages and queries is not checked",

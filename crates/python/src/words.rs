@@ -1,7 +1,7 @@
 //! The events of an engine as warnings and progress.
 
 use toller_engine::{Event, Role, Work};
-use toller_ir::Explain;
+use toller_ir::{Explain, counted};
 use toller_sparse::BuildProgress;
 
 use crate::work::Session;
@@ -43,7 +43,8 @@ pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
              makes batches smaller"
         )),
         Event::UnexpectedTensors { model, count, first } => session.warn(format!(
-            "{model}: {count} tensors are not part of the architecture and have no effect, for example {first:?}"
+            "{model}: the architecture has no place for {}, for example {first:?}: without effect",
+            counted(count, "tensor")
         )),
         Event::ModelUnchecked => session.warn(
             "the model of imported vectors is unknown: that one model made passages and queries is not checked",

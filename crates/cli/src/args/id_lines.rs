@@ -5,6 +5,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use toller_files::{Input, InputReader};
+use toller_ir::counted;
 
 use crate::error::Remedied;
 
@@ -22,7 +23,11 @@ pub fn pairs(path: &Path, expected: &str) -> crate::Result<Vec<(String, String)>
                 Ok(())
             }
             _ => Err(Remedied::new(
-                format!("{}:{number}: expected {expected}, found {} columns", path.display(), columns.len()),
+                format!(
+                    "{}, line {number}: expected {expected}, found {}",
+                    path.display(),
+                    counted(columns.len(), "column")
+                ),
                 "write one pair a line, separated by a tab",
             )),
         }
@@ -52,7 +57,7 @@ fn each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), Remedi
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 return Err(Remedied::new(
-                    format!("{}:{number}: not UTF-8: {error}", path.display()),
+                    format!("{}, line {number}: not UTF-8: {error}", path.display()),
                     "convert the file to UTF-8",
                 )
                 .into());

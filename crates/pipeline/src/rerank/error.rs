@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toller_encoder::EncoderError;
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{Explain, Remedy, Setting, counted, remedy};
 use toller_texts::TextsError;
 
 use crate::fusion::FusionError;
@@ -37,7 +37,8 @@ pub enum RerankError {
     Fusion(#[from] FusionError),
     /// Documents to be scored that are not in the collection.
     #[error(
-        "{count} documents that are to be reranked are not in the collection, for example {document:?} of query {query:?}"
+        "the collection does not have {} to rerank, for example {document:?} of query {query:?}",
+        counted(*count, "document")
     )]
     MissingDocuments {
         /// How many.
@@ -48,7 +49,7 @@ pub enum RerankError {
         document: String,
     },
     /// Queries to be reranked that have no text.
-    #[error("{count} queries of the run have no text, for example {query:?}")]
+    #[error("the text of {} of the run is missing, for example {query:?}", counted(*count, "query"))]
     MissingQueries {
         /// How many.
         count: usize,

@@ -2,6 +2,7 @@
 
 use toller_annotation::{AnnotationError, Ratings};
 use toller_files::InputReader;
+use toller_ir::counted;
 
 use crate::args::paths::{InputPath, Inputs};
 use crate::ui::Ui;
@@ -29,7 +30,7 @@ impl SheetsArgs {
             return Err(AnnotationError::NoRating.into());
         }
         if ratings.empty > 0 {
-            ui.warning(format!("{} rows have no grade and are left out", ratings.empty));
+            ui.warning(format!("left out {} without a grade", counted(ratings.empty, "row")));
         }
         Ok(ratings)
     }

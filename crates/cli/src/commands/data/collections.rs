@@ -4,13 +4,15 @@ use serde_json::json;
 use toller_datasets::{
     Collection, DatasetError, Known, Layout, convert, known_collection, known_collections,
 };
-use toller_engine::PublicFile;
+use toller_engine::{EngineError, PublicFile};
 use toller_files::FileError;
+use toller_hub::ResolveError;
+use toller_ir::counted;
 
 use super::folder::{FolderArgs, text};
 use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
-use crate::error::{Remedied, UsageError};
+use crate::error::{Failure, Remedied, UsageError};
 use crate::interrupt;
 use crate::table::{Align, table};
 use crate::ui::Ui;
@@ -73,8 +75,8 @@ pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> 
     }
     if built.changed_queries > 0 {
         ui.warning(format!(
-            "{} queries have tabs or line breaks; each is a space in the TSV file",
-            built.changed_queries
+            "each tab and line break in {} is a space in the TSV file",
+            counted(built.changed_queries, "query")
         ));
     }
     args.folder.report(&built.files, &built.statistics, ui)
@@ -135,7 +137,14 @@ fn fetch(known: &Known, folder: &OutputPath, ui: &Ui) -> crate::Result<()> {
     interrupt::flag(ui, "stopping")?;
     let file = PublicFile { url: &known.source, bytes: known.bytes, md5: known.md5.as_deref() };
     let path = folder.join(name);
-    let is_new = engine::open(ui)?.download(&file, &path)?;
+    let is_new = engine::open(ui)?.download(&file, &path).map_err(|error| match error {
+        // The hub has no part in it.
+        EngineError::Resolve(ResolveError::Network { .. }) => {
+            let remedy = "check the network and HTTPS_PROXY, or download the file with another program";
+            Remedied::new(error.to_string(), remedy).into()
+        }
+        error => Failure::from(error),
+    })?;
     let (done, path) = (if is_new { "downloaded" } else { "is there already:" }, path.display());
     ui.status(format!("{done} {path}; unpack it before it is read"));
     Ok(())
@@ -177,8 +186,9 @@ fn builder(layout: &str) -> String {
 /// All that is known of a collection.
 fn details(known: &Known) -> String {
     let splits = known.splits.iter().map(|(name, counts)| {
-        let judgments = counts.get(1).map_or_else(String::new, |count| format!(", {count} judgments"));
-        (format!("split {name}"), counts.first().map(|queries| format!("{queries} queries{judgments}")))
+        let judgments =
+            counts.get(1).map_or_else(String::new, |count| format!(", {}", counted(*count, "judgment")));
+        (format!("split {name}"), counts.first().map(|queries| counted(*queries, "query") + &judgments))
     });
     let rows = [
         ("name".to_owned(), Some(known.name.clone())),

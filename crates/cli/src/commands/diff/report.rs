@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use toller_eval::{QueryDifference, RankedDocument};
+use toller_ir::counted;
 use toller_report::{Judged, Texts};
 
 use super::listing::Listing;
@@ -17,11 +18,11 @@ pub(super) fn text(listing: &Listing, out: &mut impl Write) -> crate::Result<()>
     let [before, after] = &contrast.names;
     writeln!(
         out,
-        "{}: {before} {}, {after} {} over {} queries; {after} loses {}, gains {}, ties on {}",
+        "{}: {before} {}, {after} {} over {}; {after} loses {}, gains {}, ties on {}",
         contrast.measure,
         contrast.number(contrast.means[0]),
         contrast.number(contrast.means[1]),
-        contrast.all,
+        counted(contrast.all, "query"),
         contrast.lost,
         contrast.gained,
         contrast.all - contrast.lost - contrast.gained,
