@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -185,7 +185,9 @@ fn the_second_ctrl_c_stops_at_once() {
     send("INT", &child);
     stderr.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(!said.contains("interrupted;"), "it went on to the end of the shard: {said}");
+    assert!(said.ends_with("interrupted; unfinished files were removed\n"), "{said}");
+    let left = workspace.files_in("store").into_iter().filter(|(name, _)| name.ends_with(".tmp")).count();
+    assert_eq!(left, 0, "temporary files");
     assert!(!workspace.path("store/shard-00001.safetensors").exists());
     // What was finished is kept.
     workspace.runs(encode).says(["resuming store at row 11000"]);
@@ -221,6 +223,23 @@ fn a_search_that_is_stopped_leaves_no_run() {
     let stopped = Finished::new(child.wait_with_output().unwrap());
     stopped.fails(130, &["\"kind\":\"interrupted\"", "interrupted; no run was written"]);
     assert!(!workspace.has_trace_of("run.txt"));
+}
+
+#[test]
+fn a_command_that_cannot_stop_half_way_leaves_no_temporary_file() {
+    let workspace = Workspace::new();
+    for signal in ["INT", "TERM"] {
+        let mut stats = workspace.command("data stats --corpus - --plot figure.svg --json");
+        let stats = stats.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // It waits for its input.
+        let mut child = stats.spawn().unwrap();
+        wait_until(&mut child, "a figure that is being drawn", || workspace.has_trace_of("figure.svg"));
+        send(signal, &child);
+        let _input = child.stdin.take();
+        let stopped = Finished::new(child.wait_with_output().unwrap());
+        stopped.fails(130, &["\"kind\":\"interrupted\"", "unfinished files were removed"]);
+        assert!(!workspace.has_trace_of("figure.svg"));
+    }
 }
 
 /// Writes long.jsonl: the corpus several times, with other ids.

@@ -1,14 +1,15 @@
 //! Ctrl-C: once to stop as soon as nothing is lost, twice to stop now.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use toller_files::exit_without_unfinished;
 use toller_ir::{Explain, Remedy};
 
-use crate::error::Context;
+use crate::error::{self, Context};
 use crate::ui::Ui;
 
 /// The work was stopped by the user, and nothing finished was lost.
@@ -36,45 +37,57 @@ pub fn check(stop: &AtomicBool, resume: &str) -> Result<(), Interrupted> {
 /// The exit status of an interrupted command.
 pub const STATUS: u8 = 130;
 
-/// The one flag of this process, and the message when it is set.
-struct Listener {
-    flag: Arc<AtomicBool>,
-    message: &'static str,
+/// What is known of signals in this process.
+struct Listening {
+    is_on: bool,
+    /// The flag of the command, and the message when it is set.
+    asked: Option<(Arc<AtomicBool>, &'static str)>,
 }
 
-static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
+static LISTENING: Mutex<Listening> = Mutex::new(Listening { is_on: false, asked: None });
 
-/// The flag, if a command of this process listens for Ctrl-C.
+fn listening() -> MutexGuard<'static, Listening> {
+    LISTENING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The flag, if a command of this process asked for it.
 pub fn current() -> Option<Arc<AtomicBool>> {
-    LISTENER.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|listener| listener.flag.clone())
+    listening().asked.as_ref().map(|(flag, _)| flag.clone())
 }
 
-/// Sets the returned flag at the first SIGINT or SIGTERM and prints `message`; exits at the second. SIGHUP is
-/// left alone, so that `nohup` works. The steps of a recipe run in one process: they share the flag, and the
-/// message of the last step is printed.
-pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
-    let mut listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(listener) = listener.as_mut() {
-        listener.message = message;
-        return Ok(listener.flag.clone());
+/// Listens for SIGINT and SIGTERM. The first one ends the process, unless the command asked for the [`flag`]:
+/// then the second one does. SIGHUP is left alone, so that `nohup` works.
+pub fn listen(ui: &Ui) -> crate::Result<()> {
+    let mut listening = listening();
+    if !listening.is_on {
+        let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
+        let ui = ui.clone();
+        thread::spawn(move || signals.forever().for_each(|_| hear(&ui)));
+        listening.is_on = true;
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
-    let flag = Arc::new(AtomicBool::new(false));
-    *listener = Some(Listener { flag: flag.clone(), message });
-    let (set, ui) = (flag.clone(), ui.clone());
-    thread::spawn(move || {
-        for _ in signals.forever() {
-            if set.swap(true, Ordering::Relaxed) {
-                #[expect(
-                    clippy::disallowed_methods,
-                    reason = "asked twice; an unfinished file stays a .tmp"
-                )]
-                std::process::exit(i32::from(STATUS));
-            }
-            let listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
-            let message = listener.as_ref().map_or("stopping", |listener| listener.message);
-            ui.status(format!("\n{message} (once more: stop now)"));
-        }
-    });
+    Ok(())
+}
+
+/// The flag that the first SIGINT or SIGTERM sets, which prints `message`. The steps of a recipe run in one
+/// process: they share the flag, and the message of the last step is printed.
+pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
+    listen(ui)?;
+    let mut listening = listening();
+    let flag = listening.asked.take().map_or_else(Arc::default, |(flag, _)| flag);
+    listening.asked = Some((flag.clone(), message));
     Ok(flag)
+}
+
+/// Asks the command to stop, or ends the process if that does not help.
+fn hear(ui: &Ui) {
+    let asked = listening().asked.clone();
+    match asked.filter(|(flag, _)| !flag.swap(true, Ordering::Relaxed)) {
+        Some((_, message)) => ui.status(format!("\n{message} (once more: stop now)")),
+        None => exit_without_unfinished(|| {
+            let resume = "unfinished files were removed".to_owned();
+            error::print(&Interrupted { resume }.into(), ui.json);
+            #[expect(clippy::disallowed_methods, reason = "no unfinished file is left")]
+            std::process::exit(i32::from(STATUS))
+        }),
+    }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 use crate::FileError;
+use crate::unfinished::Unfinished;
 
 /// What every temporary file ends in.
 const SUFFIX: &str = ".tmp";
@@ -28,9 +29,12 @@ const RANDOM: usize = 6;
 pub struct AtomicFile {
     writer: Option<BufWriter<File>>,
     /// Where the bytes go before the commit; `None` when they are written directly.
-    temporary: Option<TempPath>,
+    temporary: Option<Temporary>,
     destination: PathBuf,
 }
+
+/// A temporary file, and its entry in the list of those that are there.
+type Temporary = (TempPath, Unfinished);
 
 impl AtomicFile {
     /// Starts writing `destination`. The temporary file of `run.txt` is `.run.txt.XXXXXX.tmp`, with six
@@ -63,15 +67,18 @@ impl AtomicFile {
         let mut prefix = OsString::from(".");
         prefix.push(destination.file_name().unwrap_or_default());
         prefix.push(".");
-        let (file, temporary) = tempfile::Builder::new()
-            .prefix(&prefix)
-            .rand_bytes(RANDOM)
-            .suffix(SUFFIX)
-            // A plain `File`, so that it gets the permissions of every other new file.
-            .make_in(parent(&destination), |path| File::create_new(path))
-            .map_err(FileError::on("create", &destination))?
-            .into_parts();
-        Ok(Self { writer: Some(buffered(file)), temporary: Some(temporary), destination })
+        let create = || {
+            tempfile::Builder::new()
+                .prefix(&prefix)
+                .rand_bytes(RANDOM)
+                .suffix(SUFFIX)
+                // A plain `File`, so that it gets the permissions of every other new file.
+                .make_in(parent(&destination), |path| File::create_new(path))
+        };
+        let (file, unfinished) =
+            Unfinished::create(create, |file| file.path()).map_err(FileError::on("create", &destination))?;
+        let (file, temporary) = file.into_parts();
+        Ok(Self { writer: Some(buffered(file)), temporary: Some((temporary, unfinished)), destination })
     }
 
     /// The path that the file will have.
@@ -140,7 +147,7 @@ impl Drop for AtomicFile {
 #[derive(Debug)]
 #[must_use = "it is removed unless it is committed"]
 pub struct CompleteFile {
-    temporary: Option<TempPath>,
+    temporary: Option<Temporary>,
     destination: PathBuf,
 }
 
@@ -150,7 +157,7 @@ impl CompleteFile {
     /// # Errors
     /// As those of [`AtomicFile::commit`].
     pub fn commit(self) -> Result<(), FileError> {
-        let Some(temporary) = self.temporary else { return Ok(()) };
+        let Some((temporary, _unfinished)) = self.temporary else { return Ok(()) };
         temporary
             .persist(&self.destination)
             .map_err(|error| FileError::new("rename to", &self.destination, error.error))?;

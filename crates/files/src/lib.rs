@@ -20,6 +20,7 @@ mod regular;
 mod seal;
 mod sorted_entries;
 mod spool;
+mod unfinished;
 mod verify;
 
 pub use atomic::{AtomicFile, CompleteFile, remove_durably, unfinished};
@@ -40,4 +41,5 @@ pub use regular::{open_regular, read_regular};
 pub use seal::{is_sealed, write_sealed};
 pub use sorted_entries::SortedEntries;
 pub use spool::{Spool, SpoolGuard, spool};
+pub use unfinished::exit_without_unfinished;
 pub use verify::{OpenOptions, Verifier, VerifyProgress};

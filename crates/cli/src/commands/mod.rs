@@ -41,6 +41,7 @@ use clap::Subcommand;
 
 use crate::args::Cli;
 use crate::error::Remedied;
+use crate::interrupt;
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
@@ -130,6 +131,10 @@ pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
     builder
         .build_global()
         .map_err(|error| Remedied::without_remedy(format!("cannot start the threads: {error}")))?;
+    // The server answers what is under way before it ends.
+    if !matches!(cli.command, Command::Serve(_)) {
+        interrupt::listen(ui)?;
+    }
     perform(&cli.command, rayon::current_num_threads(), ui)
 }
 
