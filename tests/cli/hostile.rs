@@ -155,6 +155,27 @@ fn help_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
+fn results_for_a_closed_stdout_are_an_error() {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", "1 0 d 1\n");
+    workspace.write("run.txt", "1 Q0 d 1 1.0 x\n");
+    let closed = |arguments: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$0\" \"$@\" >&-", env!("CARGO_BIN_EXE_toller")]);
+        shell.args(arguments.split(' ')).current_dir(workspace.path(""));
+        Finished::new(shell.output().unwrap())
+    };
+    for arguments in
+        ["eval --qrels qrels.txt run.txt", "eval --qrels qrels.txt run.txt --json", "eval --help"]
+    {
+        closed(arguments).fails(1, &["cannot write standard output: it is closed"]);
+    }
+    // Who needs no stdout does not miss it.
+    closed("fuse run.txt run.txt --method rrf --output fused.run").succeeds();
+    assert_eq!(workspace.lines("fused.run").len(), 1);
+}
+
+#[test]
 fn numbers_of_a_model_that_make_no_sense_are_refused() {
     let sets = [
         ("sentence_bert_config.json", "\"max_seq_length\": 96", "\"max_seq_length\": 0"),

@@ -203,6 +203,10 @@ fn what_is_wrong_is_reported_with_its_line() {
         &["bad.toml:16: step index has the unknown command \"indx\"", "did you mean \"index\"?"],
     );
     refused(
+        &replaced("command = \"index\"", "command = \"serve\""),
+        &["bad.toml:16: step index: \"serve\" cannot be a step of a recipe", "hint: run it by itself"],
+    );
+    refused(
         &replaced("language = \"en\"", "langage = \"en\""),
         &["bad.toml:19: `toller index` has no option \"langage\"", "did you mean \"language\"?"],
     );

@@ -206,6 +206,16 @@ fn a_job_script_encodes_searches_and_merges() {
 }
 
 #[test]
+fn input_of_a_job_that_is_not_there_is_reported() {
+    let workspace = Workspace::new();
+    workspace.write("here.jsonl", "");
+    let encode = "slurm encode --shards 3 --output job.sh -- --model tiny-bert --output store --corpus";
+    let written = workspace.runs(&format!("{encode} here.jsonl there.jsonl s3://bucket/corpus.jsonl"));
+    written.says(["warning: there.jsonl, which the tasks will read, is not there"]);
+    assert_eq!(written.stderr.matches("warning").count(), 1, "{}", written.stderr);
+}
+
+#[test]
 fn a_job_script_of_a_command_that_would_fail_is_not_written() {
     let workspace = Workspace::new();
     let encode = |flags: &str| format!("slurm encode --shards 3 --output job.sh {flags}");

@@ -214,33 +214,6 @@ pub fn print(failure: &Failure, json: bool) {
     }
 }
 
-/// Prints what clap found: a usage error, or the help that was asked for, which is data.
-pub fn report_usage(error: &clap::Error, json: bool) -> u8 {
-    let text = error.to_string();
-    if let (true, Some(text)) = (json, text.strip_prefix("error: ")) {
-        let _ = writeln!(io::stderr(), "{}", usage_line(text));
-        return 2;
-    }
-    let printed = error.print().and_then(|()| io::stdout().flush());
-    match printed {
-        Err(failed) if !error.use_stderr() => report(&failed.into(), json),
-        _ => u8::try_from(error.exit_code()).unwrap_or(2),
-    }
-}
-
-/// A usage error of clap as JSON: its first paragraph is the message, and its tips or else the usage are the
-/// hint.
-fn usage_line(text: &str) -> String {
-    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut paragraphs = text.split("\n\n").map(in_one_line);
-    let message = paragraphs.next().unwrap_or_default();
-    let others: Vec<String> = paragraphs.collect();
-    let found = |start: &str| others.iter().find(|paragraph| paragraph.starts_with(start));
-    let hint = found("tip: ").or_else(|| found("Usage: "));
-    let hint = hint.map(|hint| hint.strip_prefix("tip: ").unwrap_or(hint));
-    JsonError { kind: Kind::Usage, message: &message, hint, place: None }.line()
-}
-
 /// Prints a failure, and chooses the exit status.
 pub fn report(failure: &Failure, json: bool) -> u8 {
     if failure.is_closed_pipe() {

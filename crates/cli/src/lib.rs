@@ -19,8 +19,10 @@ mod json;
 mod mapped;
 mod objects;
 mod printable;
+mod stdout;
 mod table;
 mod ui;
+mod usage;
 
 use std::ffi::OsString;
 use std::panic;
@@ -39,7 +41,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
     let matches = args::help::command().try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return error::report_usage(&error, wants_json(arguments)),
+        Err(error) => return usage::report(error, wants_json(arguments)),
     };
     let ui = cli.ui();
     match commands::run(&cli, &ui) {

@@ -11,6 +11,7 @@ use toller_files::{AtomicFile, FileError};
 
 use crate::json;
 use crate::printable::printable;
+use crate::stdout::stdout;
 
 /// How to talk to the user, from the global flags.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +88,7 @@ impl Ui {
     /// Data for the user's pipes. A closed pipe is an error of the writer, handled once in `main`.
     pub fn out(&self) -> io::BufWriter<Box<dyn Write>> {
         io::BufWriter::new(match &self.out {
-            Out::Stdout => Box::new(io::stdout().lock()),
+            Out::Stdout => stdout(),
             Out::Stderr => Box::new(io::stderr().lock()),
             Out::File(file) => Box::new(file.clone()),
         })

@@ -7,8 +7,13 @@ pub trait Catalogue {
     /// The command of this name, as in "search" or "tune bm25".
     fn command(&self, name: &str) -> Option<CommandSpec>;
 
-    /// The names of all commands.
+    /// The names of all commands that can be steps.
     fn names(&self) -> Vec<String>;
+
+    /// Whether this is a command that is never a step.
+    fn is_no_step(&self, _name: &str) -> bool {
+        false
+    }
 
     /// Whether the command takes these arguments, its name first.
     ///

@@ -172,6 +172,10 @@ pub fn quoted(argument: &str) -> String {
 
 fn spec_of(recipe: &Recipe, step: &Step, catalogue: &dyn Catalogue) -> Result<CommandSpec, RecipeError> {
     catalogue.command(&step.command).ok_or_else(|| {
+        if catalogue.is_no_step(&step.command) {
+            let message = format!("step {}: {:?} cannot be a step of a recipe", step.name, step.command);
+            return recipe.bad(step.line, message, "run it by itself, after the recipe".to_owned());
+        }
         let names = catalogue.names();
         let hint = did_you_mean(&step.command, names.iter().map(String::as_str));
         recipe.bad(step.line, format!("step {} has the unknown command {:?}", step.name, step.command), hint)

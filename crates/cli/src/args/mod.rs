@@ -13,6 +13,7 @@ pub mod help;
 pub mod id_lines;
 pub mod input;
 pub mod model;
+pub mod number;
 pub mod paths;
 pub mod plot;
 pub mod qrels;

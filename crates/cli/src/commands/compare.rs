@@ -5,6 +5,7 @@ use std::io::Write;
 use toller_eval::{CompareOptions, Compared, Format, Pairs, Report, ReportOptions, Test, compare_pairs};
 
 use crate::args::evaluation::EvaluationArgs;
+use crate::args::number::{above_0, inner_share};
 use crate::args::paths::InputPath;
 use crate::args::statistics::{StatisticsArgs, TestArg, with_baseline};
 use crate::error::UsageError;
@@ -38,15 +39,16 @@ pub struct CompareArgs {
     resamples: u64,
 
     /// Confidence of intervals; what is left to 1 is the level of significance
-    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().confidence)]
+    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().confidence,
+          value_parser = inner_share)]
     confidence: f64,
 
     /// Test whether the runs are equivalent: whether their means differ by less than this
-    #[arg(long, value_name = "MARGIN")]
+    #[arg(long, value_name = "MARGIN", value_parser = above_0)]
     equivalence: Option<f64>,
 
     /// The probability with which a difference is to be found, for "needs" and "shows"
-    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().power)]
+    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().power, value_parser = inner_share)]
     power: f64,
 }
 

@@ -47,7 +47,7 @@ pub struct RerankArgs {
     queries: InputPath,
 
     /// Hits to write for each query [default: all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
 
     /// Directory to write one run per model to, with the model's own scores

@@ -10,9 +10,10 @@ use toller_recipe::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
 use crate::args::Cli;
 use crate::args::paths::{CachePath, InputPath, ModelName, OutputPath};
 use crate::args::shard::ShardArg;
+use crate::usage;
 
 /// Commands that cannot be steps of an experiment.
-const NO_STEPS: [&str; 5] = ["run", "reproduce", "completions", "serve", "slurm"];
+const NO_STEPS: [&str; 6] = ["run", "reproduce", "serve", "slurm", "completions", "man"];
 
 /// Commands that resume, and repair a damaged output.
 const MENDING: [&str; 2] = ["encode", "store import"];
@@ -62,6 +63,10 @@ impl Catalogue for CommandCatalogue {
         self.leaves().into_iter().map(|(name, _)| name).collect()
     }
 
+    fn is_no_step(&self, name: &str) -> bool {
+        NO_STEPS.contains(&name.split(' ').next().unwrap_or(name))
+    }
+
     fn check(&self, arguments: &[OsString]) -> Result<(), BadArguments> {
         parse(arguments).map(|_| ()).map_err(|error| {
             let option = match error.get(ContextKind::InvalidArg) {
@@ -73,11 +78,7 @@ impl Catalogue for CommandCatalogue {
                 let name = flag.trim_start_matches("--");
                 name.split([' ', '=']).next().unwrap_or(name).to_owned()
             });
-            let text = error.to_string();
-            let first = text.split("\n\n").next().unwrap_or(&text);
-            let message =
-                first.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ");
-            BadArguments { option, message }
+            BadArguments { option, message: usage::message(&error) }
         })
     }
 }
@@ -154,6 +155,7 @@ mod tests {
         assert_eq!(option, "k");
         assert!(message.contains("many"), "{message}");
         assert!(catalogue.command("tune bm25").is_some());
+        assert!(catalogue.is_no_step("slurm encode") && !catalogue.names().contains(&"man".to_owned()));
         assert!(catalogue.command("tune").is_none() && catalogue.command("run").is_none());
     }
 }

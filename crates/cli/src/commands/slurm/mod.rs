@@ -2,16 +2,21 @@
 
 mod script;
 
-use clap::Parser;
+use std::any::TypeId;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use script::{JobScript, SHEBANG, Work};
+use toller_files::is_object_url;
 use toller_ir::counted;
 use toller_recipe::quoted;
 
 use super::Command;
 use crate::args::Cli;
-use crate::args::paths::OutputPath;
+use crate::args::paths::{InputPath, OutputPath};
 use crate::error::{Context, Remedied, UsageError};
 use crate::ui::Ui;
+use crate::usage;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum SlurmCommand {
@@ -44,7 +49,8 @@ pub struct ScriptArgs {
 
 pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
     let (SlurmCommand::Encode(args) | SlurmCommand::Search(args)) = command;
-    let work = match (command, parsed(command, args)?) {
+    let (parsed, missing) = parsed(command, args)?;
+    let work = match (command, parsed) {
         (SlurmCommand::Encode(_), Command::Encode(encode)) => {
             Work::Encode { store: encode.store().display().to_string() }
         }
@@ -84,6 +90,9 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
         file,
     };
     args.output.write(ui, |out, _| Ok(write!(out, "{script}")?))?;
+    for input in missing {
+        ui.warning(format!("{}, which the tasks will read, is not there", input.display()));
+    }
     let file = &script.file;
     ui.status(format!(
         "{file} submits {} and the step after them: bash {}",
@@ -93,8 +102,9 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
     ui.json(|| serde_json::json!({ "script": file, "shards": args.shards }))
 }
 
-/// The command that each task runs: mistakes are found now, and not in the queue.
-fn parsed(command: &SlurmCommand, args: &ScriptArgs) -> Result<Command, UsageError> {
+/// The command that each task runs, and its input that is not there: mistakes are found now, and not in the
+/// queue.
+fn parsed(command: &SlurmCommand, args: &ScriptArgs) -> Result<(Command, Vec<PathBuf>), UsageError> {
     let name = match command {
         SlurmCommand::Encode(_) => "encode",
         SlurmCommand::Search(_) => "search",
@@ -102,16 +112,29 @@ fn parsed(command: &SlurmCommand, args: &ScriptArgs) -> Result<Command, UsageErr
     let shard = format!("--shard=1/{}", args.shards);
     let words =
         ["toller", name].into_iter().chain(args.arguments.iter().map(String::as_str)).chain([&*shard]);
-    let cli = Cli::try_parse_from(words).map_err(|error| {
-        let text = error.to_string();
-        let first = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
+    let mut root = Cli::command();
+    let matches = root.try_get_matches_from_mut(words);
+    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = parsed.map_err(|error| {
         UsageError::new(
-            format!(
-                "toller {name} does not take these arguments: {}",
-                first.split_whitespace().collect::<Vec<_>>().join(" ")
-            ),
+            format!("toller {name} does not take these arguments: {}", usage::message(&error)),
             format!("`toller {name} --help` lists what it takes; --shard is added by the script"),
         )
     })?;
-    Ok(cli.command)
+    let missing =
+        inputs(&root, &matches).filter(|input| !is_object_url(&input.to_string_lossy()) && !input.exists());
+    Ok((cli.command, missing.collect()))
+}
+
+/// The files and directories that a command line reads.
+fn inputs<'a>(root: &'a clap::Command, matches: &'a ArgMatches) -> impl Iterator<Item = PathBuf> + 'a {
+    let (name, given) = matches.subcommand().unzip();
+    let command = name.and_then(|name| root.find_subcommand(name));
+    let arguments = command.into_iter().flat_map(clap::Command::get_arguments);
+    let paths =
+        arguments.filter(|argument| argument.get_value_parser().type_id() == TypeId::of::<InputPath>());
+    paths.flat_map(move |argument| {
+        let paths = given.and_then(|given| given.get_many::<InputPath>(argument.get_id().as_str()));
+        paths.into_iter().flatten().map(PathBuf::from)
+    })
 }

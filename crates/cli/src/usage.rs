@@ -1,0 +1,160 @@
+//! Wrong usage, which clap finds: in plain words, and with the names that other programs use.
+
+use std::error::Error;
+use std::io::{self, Write};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::error;
+use crate::json::{JsonError, Kind};
+use crate::stdout::stdout;
+
+/// Options of other programs, and what has the same meaning here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("--batch-size", "--batch-tokens, which counts tokens"),
+    ("--bf16", "--dtype bf16"),
+    ("--bm25", "--ranker bm25, the default"),
+    ("--encoder", "--model"),
+    ("--fp16", "--dtype f16"),
+    ("--hits", "--k"),
+    ("--hostname", "--host"),
+    ("--index", "--sparse for an inverted index, and --dense for stores of vectors"),
+    ("--learning-rate", "--lr"),
+    ("--max-seq-length", "--max-length"),
+    ("--model-id", "--model"),
+    ("--model-name-or-path", "--model"),
+    ("--num-train-epochs", "--epochs"),
+    ("--output-dir", "--output"),
+    ("--topics", "--queries"),
+];
+
+/// Prints what clap found: a usage error, or the help that was asked for, which is data. Returns the exit
+/// status.
+pub fn report(mut error: clap::Error, json: bool) -> u8 {
+    suggest(&mut error);
+    let status = u8::try_from(error.exit_code()).unwrap_or(2);
+    if !error.use_stderr() {
+        let mut out = stdout();
+        let written = out.write_all(text(&error, console::colors_enabled()).as_bytes());
+        return match written.and_then(|()| out.flush()) {
+            Ok(()) => status,
+            Err(failed) => error::report(&failed.into(), json),
+        };
+    }
+    let plain = text(&error, false);
+    // There is no place to report that stderr is closed.
+    let _ = match plain.strip_prefix("error: ") {
+        Some(plain) if json => writeln!(io::stderr(), "{}", json_line(plain)),
+        _ => write!(io::stderr(), "{}", text(&error, console::colors_enabled_stderr())),
+    };
+    status
+}
+
+/// What is wrong, on one line.
+pub fn message(error: &clap::Error) -> String {
+    let text = text(error, false);
+    let first = text.split("\n\n").next().unwrap_or(&text);
+    in_one_line(first.strip_prefix("error: ").unwrap_or(first))
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Everything that clap says, in plain words.
+fn text(error: &clap::Error, with_colours: bool) -> String {
+    let rendered = error.render();
+    let text = if with_colours { rendered.ansi().to_string() } else { rendered.to_string() };
+    let said = error.source().map(ToString::to_string).unwrap_or_default();
+    match in_plain_words(&said) {
+        Some(plain) => text.replace(&format!(": {said}"), &format!(": {plain}")),
+        None => text,
+    }
+}
+
+/// What a value must be, where Rust's parsers and clap's ranges say it in words of programmers.
+fn in_plain_words(said: &str) -> Option<String> {
+    if let Some((_, range)) = said.split_once(" is not in ") {
+        let (from, to) = range.split_once("..")?;
+        return Some(match to.strip_prefix('=') {
+            Some(to) => format!("a whole number from {from} to {to}"),
+            // The end is that of the type.
+            None => format!("a whole number from {from}"),
+        });
+    }
+    let plain = match said {
+        "invalid digit found in string" | "cannot parse integer from empty string" => "a whole number",
+        "number would be zero for non-zero type" => "a whole number from 1",
+        "number too large to fit in target type" | "out of range integral type conversion attempted" => {
+            "the number is too large"
+        }
+        "number too small to fit in target type" => "the number is too small",
+        "invalid float literal" | "cannot parse float from empty string" => "a number",
+        _ => return None,
+    };
+    Some(plain.to_owned())
+}
+
+/// Puts a better tip in the place of clap's, if there is one.
+fn suggest(error: &mut clap::Error) {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    let name = given.replace('_', "-");
+    let known = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    let tip = match known {
+        Some((_, here)) => format!("what other programs call {given} is {here}"),
+        None if name
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit())) =>
+        {
+            format!("a number below 0 is joined to its option, as in --option={given}")
+        }
+        None => return,
+    };
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+}
+
+/// A usage error as JSON: its first paragraph is the message, and its tips or else the usage are the hint.
+fn json_line(text: &str) -> String {
+    let mut paragraphs = text.split("\n\n").map(in_one_line);
+    let message = paragraphs.next().unwrap_or_default();
+    let others: Vec<String> = paragraphs.collect();
+    let found = |start: &str| others.iter().find(|paragraph| paragraph.starts_with(start));
+    let hint = found("tip: ").or_else(|| found("Usage: "));
+    let hint = hint.map(|hint| hint.strip_prefix("tip: ").unwrap_or(hint));
+    JsonError { kind: Kind::Usage, message: &message, hint, place: None }.line()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::{OTHER_NAMES, in_plain_words};
+    use crate::args::Cli;
+
+    fn has_option(command: &clap::Command, flag: &str) -> bool {
+        let is_it = |argument: &clap::Arg| argument.get_long() == flag.strip_prefix("--");
+        command.get_arguments().any(is_it) || command.get_subcommands().any(|below| has_option(below, flag))
+    }
+
+    #[test]
+    fn every_option_of_a_tip_is_there() {
+        let toller = Cli::command();
+        for (_, here) in OTHER_NAMES {
+            for flag in here.split([' ', ',']).filter(|word| word.starts_with("--")) {
+                assert!(has_option(&toller, flag), "no command takes {flag}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_are_in_plain_words() {
+        let plain = |said| in_plain_words(said).unwrap_or_default();
+        assert_eq!(plain("99999 is not in 0..=65535"), "a whole number from 0 to 65535");
+        assert_eq!(plain("0 is not in 1..18446744073709551615"), "a whole number from 1");
+        assert_eq!(in_plain_words("one word, as in my-run"), None);
+    }
+}
