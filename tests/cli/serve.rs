@@ -85,11 +85,42 @@ fn hits_are_those_of_search_before_and_after_a_reload() {
 }
 
 #[test]
+fn a_collection_of_other_documents_is_reported() {
+    let workspace = Workspace::with_xquad();
+    workspace.runs("index --language en --corpus data/corpus.jsonl --output index");
+    workspace.head("data/corpus.jsonl", 590, "half.jsonl");
+    workspace.write("other.jsonl", "{\"_id\": \"none\", \"text\": \"of them\"}\n");
+    for (corpus, missing) in
+        [("half.jsonl", Some("50 of 100")), ("other.jsonl", Some("100 of 100")), ("data/corpus.jsonl", None)]
+    {
+        let serve =
+            format!("serve --host localhost --port 0 --json --log none --sparse index --corpus {corpus}");
+        let mut child = workspace.spawn(&serve);
+        let mut said = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        while !said.contains("serving on http://127.0.0.1:") {
+            assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let warning =
+            missing.map(|missing| format!("warning: --corpus does not have {missing} documents of --sparse"));
+        assert_eq!(said.contains("warning"), missing.is_some(), "{said}");
+        assert!(said.contains(&warning.unwrap_or_default()), "{said}");
+    }
+}
+
+#[test]
 fn what_cannot_be_served_is_an_error() {
     let workspace = Workspace::new();
     workspace.write("keys", "abc\n");
     for (arguments, code, said) in [
-        ("serve", 2, "--model"),
+        ("serve", 2, "give --model, --reranker, --sparse or --runs"),
+        (
+            "serve --model tiny-bert --host no.such.name.invalid",
+            1,
+            "hint: give an address or a name of this machine",
+        ),
         ("serve --model tiny-bert --fusion rrf", 2, "two things to search"),
         ("serve --model tiny-bert --api-key-file keys", 1, "read KEY"),
         ("serve --model tiny-bert --dense nothing", 1, "nothing"),

@@ -1,10 +1,11 @@
 //! `toller serve`: models and searches over HTTP.
 
+mod known_texts;
 mod limits;
 mod runs;
 mod systems;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::args::device;
 use crate::args::model::ModelArgs;
 use crate::args::paths::{InputPath, ModelName, last_part};
 use crate::engine;
-use crate::error::UsageError;
+use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 
 /// Serves models and searches over HTTP.
@@ -30,16 +31,16 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
     /// Model that encodes texts and queries
-    #[arg(long, value_name = "M", required_unless_present_any = ["reranker", "sparse", "runs"])]
+    #[arg(long, value_name = "M")]
     model: Option<ModelName>,
 
     /// Cross-encoder that scores pairs of texts
     #[arg(long, value_name = "M")]
     reranker: Option<ModelName>,
 
-    /// Address to listen on; 0.0.0.0 and :: are all addresses of this machine
+    /// Address or name to listen on; 0.0.0.0 and :: are all addresses of this machine
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    host: IpAddr,
+    host: String,
 
     /// Port to listen on; 0 for any free port
     #[arg(long, value_name = "N", default_value_t = 3000)]
@@ -117,6 +118,7 @@ fn role(name: &str) -> Result<Role, String> {
 pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     args.check()?;
     // What is cheap and may be wrong comes first.
+    let address = address(&args.host, args.port)?;
     let tls = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
     let tls = tls.map(|(certificates, key)| Tls::read(certificates, key)).transpose()?;
     let keys = args.api_key_file.as_ref().map(|path| Keys::read(path)).transpose()?;
@@ -129,7 +131,7 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     let service = Service {
         encoder: named(args.model.as_deref(), &args.served_model_name, models.encoder.clone()),
         reranker: named(args.reranker.as_deref(), &[], models.reranker.clone()),
-        systems: args.systems.opener(models, compute.device, &engine)?,
+        systems: args.systems.opener(models, compute.device, &engine, ui)?,
         role: args.role,
         keys,
         tls,
@@ -143,7 +145,7 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
         },
         engine,
     };
-    let server = Server::start(SocketAddr::new(args.host, args.port), service)?;
+    let server = Server::start(address, service)?;
     let address = server.address();
     if !address.ip().is_loopback() && args.api_key_file.is_none() {
         ui.warning(format!("{address} can be reached from other machines, and there is no --api-key-file"));
@@ -173,6 +175,18 @@ impl ServeArgs {
         }
         self.systems.check(self.model.is_some(), self.reranker.is_some())
     }
+}
+
+/// The address of a name or of an address; of several, the first of IPv4, which most clients try.
+fn address(host: &str, port: u16) -> Result<SocketAddr, Remedied> {
+    let failed = |reason: String| {
+        let remedy = "give an address or a name of this machine, such as 127.0.0.1 or localhost";
+        Remedied::new(format!("--host {host}: {reason}"), remedy)
+    };
+    let found: Vec<SocketAddr> =
+        (host, port).to_socket_addrs().map_err(|error| failed(error.to_string()))?.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| failed("no address has this name".to_owned()))
 }
 
 /// A model with its names: those of the user, and that on the command line, or the last part of a directory.

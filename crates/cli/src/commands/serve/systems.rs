@@ -12,12 +12,14 @@ use toller_pipeline::rerank::{RerankOptions, Unavailable};
 use toller_server::{OpenSystems, Systems};
 use toller_texts::TextsOptions;
 
+use super::known_texts;
 use super::runs::{RunArgs, RunPaths};
 use crate::args::fusion::{self, FusionArgs};
 use crate::args::input::{BadLinesArgs, CollectionArgs};
 use crate::args::paths::{CachePath, InputPath};
 use crate::args::sparse::SparseArgs;
 use crate::error::UsageError;
+use crate::ui::Ui;
 
 /// Flags of what is searched.
 #[derive(Debug, clap::Args)]
@@ -126,6 +128,7 @@ impl SystemArgs {
         models: Models,
         device: Device,
         engine: &Arc<Engine>,
+        ui: &Ui,
     ) -> crate::Result<Option<OpenSystems>> {
         let runs = self.runs.paths();
         if !self.has_dense() && self.sparse.sparse.is_none() && self.corpus.is_empty() && runs.is_none() {
@@ -153,6 +156,7 @@ impl SystemArgs {
                 cache: None,
             },
             engine: engine.clone(),
+            ui: ui.clone(),
             runs,
         };
         Ok(Some(Box::new(move || plan.open())))
@@ -162,6 +166,7 @@ impl SystemArgs {
 /// Everything that opening takes.
 struct Plan {
     engine: Arc<Engine>,
+    ui: Ui,
     models: Models,
     dense: Vec<PathBuf>,
     dense_options: DenseOptions,
@@ -201,6 +206,13 @@ impl Plan {
             true => None,
             false => Some(Arc::new(engine.texts(&self.corpus, &self.texts)?)),
         };
+        if let Some(texts) = &texts {
+            let sparse = sparse.as_deref().map(|index| ("--sparse", index as &dyn Searcher));
+            let dense = dense.as_deref().map(|stores| ("--dense", stores));
+            sparse.into_iter().chain(dense).for_each(|(flag, searched)| {
+                known_texts::check(flag, searched, texts, &self.ui);
+            });
+        }
         let reranker = match (&self.models.reranker, &texts) {
             (Some(model), Some(texts)) => {
                 let options = RerankOptions {
