@@ -41,6 +41,43 @@ fn stdout_carries_data_alone() {
 }
 
 #[test]
+fn figures_and_pages_have_no_endings_of_other_formats() {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", "1 0 d 1\n");
+    workspace.write("run.txt", "1 Q0 d 1 1.0 x\n");
+    for (command, says) in [
+        ("depth run.txt --qrels qrels.txt --plot x.png", "ends in .svg"),
+        ("data stats --qrels qrels.txt --plot x.PDF", "ends in .svg"),
+        ("report run.txt --qrels qrels.txt --output x.pdf", "ends in .html"),
+    ] {
+        workspace.toller(command).fails(2, &["would hold", "hint: give it a name that", says]);
+        assert!(!workspace.has_trace_of("x."));
+    }
+    workspace.runs("data stats --qrels qrels.txt --plot figure");
+}
+
+#[test]
+fn values_and_options_are_refused_in_plain_words() {
+    let workspace = Workspace::new();
+    for (command, says) in [
+        ("serve --model tiny-bert --port 99999", "for '--port <N>': a whole number from 0 to 65535"),
+        ("search --sparse i --queries q --output o --k 0", "for '--k <N>': a whole number from 1"),
+        ("search --sparse i --queries q --output o --k x", "for '--k <N>': a whole number"),
+        ("compare a b --qrels q --confidence 95", "a number between 0 and 1, such as 0.95"),
+        ("compare a b --qrels q --equivalence nan", "a number above 0"),
+        ("search --sparse i --topics q --output o", "tip: what other programs call --topics is --queries"),
+        ("train bi-encoder --data d --model m --output o --learning_rate 1", "call --learning_rate is --lr"),
+        ("fuse a b --method rrf --output o -k -1", "joined to its option, as in --option=-1"),
+        ("eval --qrels https://a.b/c run", "download other URLs first"),
+    ] {
+        workspace.toller(command).fails(2, &[says]);
+    }
+    workspace
+        .toller("search --hits 5 --json")
+        .fails(2, &["\"hint\":\"what other programs call --hits is --k\""]);
+}
+
+#[test]
 fn json_is_json_and_has_the_result() {
     let workspace = with_store();
     let result = workspace

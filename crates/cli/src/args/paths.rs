@@ -17,6 +17,10 @@ use toller_files::{
 use crate::error::UsageError;
 use crate::ui::Ui;
 
+/// Endings of formats of figures and pages.
+const OTHER_ENDINGS: [&str; 12] =
+    ["docx", "eps", "gif", "html", "jpeg", "jpg", "pdf", "png", "ps", "svg", "tiff", "webp"];
+
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident: $inner:ty => $borrowed:ty, $parser:ty, $check:expr;)+) => {$(
         $(#[$doc])*
@@ -55,7 +59,7 @@ macro_rules! values {
 
 values! {
     /// A file or directory that is read; of a file, `-` is stdin.
-    InputPath: PathBuf => Path, PathBufValueParser, anything;
+    InputPath: PathBuf => Path, PathBufValueParser, readable;
     /// A file or directory that is written; of a file, `-` is stdout.
     OutputPath: PathBuf => Path, PathBufValueParser, on_disk;
     /// A directory that only saves work.
@@ -65,6 +69,17 @@ values! {
 }
 
 fn anything<T: ?Sized>(_: &T) -> Result<(), String> {
+    Ok(())
+}
+
+/// Refuses a URL that would be taken for the name of a file.
+fn readable(path: &Path) -> Result<(), String> {
+    let is_url = |text: &str| ["http://", "https://", "file://"].iter().any(|start| text.starts_with(start));
+    if path.to_str().is_some_and(is_url) {
+        return Err(
+            "input is a path, or a URL of s3://, gs:// or az://; download other URLs first".to_owned()
+        );
+    }
     Ok(())
 }
 
@@ -118,9 +133,22 @@ impl OutputPath {
         Ok(())
     }
 
-    /// Refuses a file that is there and is not a page.
-    pub fn check_replaces_page(&self) -> Result<(), UsageError> {
+    /// Refuses a file that is not to hold a page: by its ending, or since it is there and holds something else.
+    pub fn check_page(&self) -> Result<(), UsageError> {
+        self.check_ending("a page in HTML", "html")?;
         self.check_replaces("a page in HTML", "<!doctype html")
+    }
+
+    /// Refuses a name that ends as files of another format do: programs go by the ending.
+    pub fn check_ending(&self, what: &str, own: &str) -> Result<(), UsageError> {
+        let ending = self.0.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        if ending != own && OTHER_ENDINGS.contains(&&*ending) {
+            return Err(UsageError::new(
+                format!("{} would hold {what}, and its name ends in .{ending}", self.0.display()),
+                format!("give it a name that ends in .{own}"),
+            ));
+        }
+        Ok(())
     }
 
     /// The file next to this one whose name goes on with `suffix`; stdout stays stdout.

@@ -29,6 +29,7 @@ impl PlotArgs {
 impl Plot {
     /// Creates the file.
     pub fn create(path: &OutputPath) -> crate::Result<Self> {
+        path.check_ending("a figure in SVG", "svg")?;
         path.check_replaces("a figure in SVG", "<svg")?;
         Ok(Self(Some(AtomicFile::create(path)?)))
     }

@@ -85,7 +85,7 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     }
     Inputs::files(paths.iter().chain([&args.qrels.qrels]).chain(args.texts.files()).chain(&args.groups))
         .check_with(&args.output, ui)?;
-    args.output.check_replaces_page()?;
+    args.output.check_page()?;
     let options = args.options()?;
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let report = analyse(args, &paths, &qrels, options, ui)?;

@@ -153,7 +153,7 @@ fn check_usage<'a>(args: &'a DiffArgs, ui: &Ui) -> Result<&'a QrelsArgs, UsageEr
     inputs.check()?;
     inputs.check_kept(&args.output)?;
     if args.format(ui) == FormatArg::Html {
-        args.output.check_replaces_page()?;
+        args.output.check_page()?;
     }
     Ok(qrels)
 }

@@ -43,7 +43,7 @@ pub struct ReproduceArgs {
 /// Looks at every recipe and writes what was asked for.
 pub fn run(args: &ReproduceArgs, ui: &Ui) -> crate::Result<()> {
     check_outputs(args)?;
-    args.output.as_ref().map_or(Ok(()), OutputPath::check_replaces_page)?;
+    args.output.as_ref().map_or(Ok(()), OutputPath::check_page)?;
     let files = toml_files(args)?;
     let mut figures = Vec::new();
     let mut recipes = Vec::new();
