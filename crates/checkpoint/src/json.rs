@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use toller_files::{FileError, read_regular};
+use toller_ir::in_words_of_json;
 
 use crate::ModelError;
 
@@ -22,5 +23,5 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelErr
 pub fn required_json<T: DeserializeOwned>(path: &Path) -> Result<T, ModelError> {
     let text = read_regular(path).map_err(FileError::on("read", path))?;
     serde_json::from_slice(&text)
-        .map_err(|error| ModelError::Config { problem: error.to_string(), path: path.to_owned() })
+        .map_err(|error| ModelError::Config { problem: in_words_of_json(error), path: path.to_owned() })
 }

@@ -5,6 +5,7 @@
 mod counted;
 mod doc_set;
 mod hit;
+mod json_words;
 mod named;
 mod passage;
 mod place;
@@ -18,6 +19,7 @@ mod searcher;
 pub use counted::counted;
 pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
+pub use json_words::in_words_of_json;
 pub use named::UnknownName;
 pub use passage::Passage;
 pub use place::{ErrorPlace, Position};

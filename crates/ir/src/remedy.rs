@@ -104,6 +104,14 @@ impl Remedy {
         texts.collect()
     }
 
+    /// What it names that each front has its own name for.
+    pub fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Term(term) => Some(term),
+        })
+    }
+
     /// This remedy, and `part` after it.
     #[must_use]
     pub fn and(mut self, part: impl Into<Part>) -> Self {

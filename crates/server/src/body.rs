@@ -9,6 +9,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
+use toller_ir::in_words_of_json;
 
 use crate::app::App;
 use crate::failure::{Failure, Reason};
@@ -39,7 +40,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         })?;
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
             let reason = if error.classify() == Category::Data { Reason::Invalid } else { Reason::Syntax };
-            Failure::new(reason, format!("the body is not as expected: {error}"))
+            let said = match bytes.trim_ascii_start().first() {
+                // Every body is an object.
+                Some(b'{') => in_words_of_json(error),
+                _ => "a JSON object is expected".to_owned(),
+            };
+            Failure::new(reason, format!("the body is not as expected: {said}"))
         })
     }
 }

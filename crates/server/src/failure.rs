@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use toller_ir::{Explain, Setting};
+use toller_ir::{Explain, Setting, Term};
 
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,15 @@ impl Reason {
     }
 }
 
+/// The field of a request or the flag of the server that is a setting, if there is one.
+fn name(setting: Setting) -> Option<&'static str> {
+    match setting {
+        Setting::K => Some("k"),
+        Setting::MaxLength => Some("--max-length"),
+        _ => None,
+    }
+}
+
 /// Why a request fails. The dialect of its route gives it a body and a status.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {
@@ -107,11 +116,13 @@ impl Failure {
         Self { retry_after: Some(retry_after), ..Self::new(Reason::Overloaded, message) }
     }
 
-    /// The error of a library, with its remedy in the names of fields.
+    /// The error of a library, with its remedy if that is about a request or the server's start.
     pub(crate) fn of(reason: Reason, error: &dyn Explain) -> Self {
-        let remedy = error.remedy().map(|remedy| {
-            let field = remedy.render(|term| term.spelled(|command| command.name(), Setting::name));
-            format!(" ({field})")
+        let is_known =
+            |term: &Term| term.command.is_none() && term.setting.is_none_or(|of| name(of).is_some());
+        let remedy = error.remedy().filter(|remedy| remedy.terms().all(is_known)).map(|remedy| {
+            let named = |setting: Setting| name(setting).unwrap_or_default();
+            format!(" ({})", remedy.render(|term| term.spelled(|command| command.name(), named)))
         });
         Self::new(reason, format!("{error}{}", remedy.unwrap_or_default()))
     }

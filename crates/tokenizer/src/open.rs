@@ -47,6 +47,9 @@ fn tokenizer_json(
     let problem = |problem: String| ModelError::Config { problem, path: path.to_owned() };
     // First: the library panics on text that is no JSON in the place of a decoder.
     let mut value: Value = serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))?;
+    if value.get("model").is_none() {
+        return Err(problem("the field \"model\" is missing".to_owned()).into());
+    }
     let mut tokenizer =
         tokenizers::Tokenizer::from_bytes(&bytes).map_err(|error| problem(error.to_string()))?;
     if let Some(fields) = value.as_object_mut() {

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use toller_ir::in_words_of_json;
+
 use crate::error::{BadKind, Wrong, excerpt};
 
 /// A record seldom has more fields.
@@ -165,7 +167,9 @@ impl<'de> Object<'de> {
     /// The object on a line.
     pub(crate) fn parse(line: &'de str, expected: &str) -> Result<Self, Wrong> {
         serde_json::from_str(line).map_err(|error| {
-            Wrong::new(BadKind::Malformed, format!("{} ({error})", excerpt(line.as_bytes())), expected)
+            // The place of the record has its line.
+            let said = in_words_of_json(error).replacen(" at line 1 column ", " at column ", 1);
+            Wrong::new(BadKind::Malformed, format!("{} ({said})", excerpt(line.as_bytes())), expected)
         })
     }
 

@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
 use toller_files::InputReader;
 
 use crate::error::{CorpusError, Place};
-use toller_ir::Position;
+use toller_ir::{Position, in_words_of_json};
 
 /// What the file is as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) fn for_each_element<T: DeserializeOwned>(
         let last_good = Position::Record(progress.element.get());
         return Err(CorpusError::Read { source: input.error("read", error.into()), last_good });
     }
-    Err(CorpusError::Broken { file, format, message: error.to_string() })
+    Err(CorpusError::Broken { file, format, message: in_words_of_json(error) })
 }
 
 /// How much of the file is read at a time, and so the slack of the bound on an element.

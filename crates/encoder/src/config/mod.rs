@@ -12,6 +12,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
+use toller_ir::in_words_of_json;
 use toller_nn::{Activation, NormPlacement};
 
 pub(crate) use self::names::{Names, ProjectionNames, QkvNames, UpNames};
@@ -155,7 +156,7 @@ enum Refusal {
 
 impl Refusal {
     fn invalid(error: impl std::fmt::Display) -> Self {
-        Self::Invalid(error.to_string())
+        Self::Invalid(in_words_of_json(error))
     }
 }
 
@@ -223,16 +224,22 @@ impl TransformerConfig {
         let sizes =
             [hidden, self.embedding, self.intermediate, self.vocabulary, self.max_positions, projected];
         if let Some(size) = sizes.into_iter().find(|size| *size > u32::MAX as usize) {
-            return Err(Refusal::Invalid(format!("a size of {size}")));
+            return Err(Refusal::Invalid(format!(
+                "a size is {size}, and the largest possible is {}",
+                u32::MAX
+            )));
         }
         if self.layers > MOST_LAYERS {
-            return Err(Refusal::Invalid(format!("{} layers", self.layers)));
+            return Err(Refusal::Invalid(format!(
+                "there are {} layers, and at most {MOST_LAYERS} are possible",
+                self.layers
+            )));
         }
         let epsilon = self.norm.epsilon;
         // Next to numbers of about one, more than that leaves vectors of zeros.
         if !(epsilon > 0.0 && epsilon < 1.0) {
             return Err(Refusal::Invalid(format!(
-                "the epsilon of the norms (layer_norm_eps) is {epsilon:e}"
+                "the epsilon of the norms (layer_norm_eps) is {epsilon:?}, and not between 0 and 1"
             )));
         }
         let thetas = [self.attention.rotary_theta, self.attention.local.as_ref().map(|local| local.theta)];

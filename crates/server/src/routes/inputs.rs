@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// A text, several texts, the ids of a text's tokens, or those of several texts.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts, or the ids of tokens")]
 pub(super) enum Input {
     /// A text.
     Text(String),
@@ -35,7 +35,7 @@ impl Input {
             return Err(Failure::invalid(format!(
                 "`{field}` has ids of tokens, which mean nothing to another tokenizer than the one that made \
                  them: send texts (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False), or start \
-                 the server with allow-token-ids"
+                 the server with --allow-token-ids"
             )));
         }
         Ok(inputs)

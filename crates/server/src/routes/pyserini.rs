@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use serde::{Deserialize, Serialize};
+use toller_ir::in_words_of_json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::search::{K, NamedHit, passages, read, run};
@@ -103,7 +104,12 @@ pub(super) async fn search(
     Deadline(deadline): Deadline,
     asking: Result<Query<Asking>, QueryRejection>,
 ) -> Result<Json<Candidates>, Failure> {
-    let Query(asking) = asking.map_err(|error| Failure::new(Reason::Syntax, error.body_text()))?;
+    let Query(asking) = asking.map_err(|error| {
+        let said = error.body_text();
+        let said = said.rsplit_once("query string: ").map_or(&*said, |(_, said)| said);
+        let message = format!("the parameters are not as expected: {}", in_words_of_json(said));
+        Failure::new(Reason::Syntax, message)
+    })?;
     let (system, collection) = (system(&index)?, app.collection()?);
     if asking.k1.is_some() || asking.b.is_some() {
         let message = "`k1` and `b` are chosen when the server is started; leave them out";

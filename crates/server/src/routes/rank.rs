@@ -33,7 +33,7 @@ pub(super) struct RankRequest {
 
 /// A document.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or an object with a text")]
 pub(super) enum Document {
     /// Its text.
     Text(String),

@@ -60,7 +60,7 @@ fn k() -> usize {
 
 /// A query or several.
 #[derive(Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
 enum Queries {
     /// A query.
     One(String),

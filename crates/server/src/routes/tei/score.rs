@@ -116,7 +116,7 @@ pub(in crate::routes) struct PredictRequest {
 
 /// A text, a pair of texts, or a list of texts and pairs.
 #[derive(Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, a pair of texts, or a list of lists of one or two texts")]
 enum PredictInput {
     /// A text.
     Text(String),

@@ -16,7 +16,7 @@ use crate::texts::{of_text, on_texts};
 
 /// A text or several.
 #[derive(Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
 enum Texts {
     /// A text.
     One(String),
@@ -96,7 +96,7 @@ pub(in crate::routes) async fn tokenize(
 
 /// The ids of a text's tokens, or those of several texts.
 #[derive(Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected ids of tokens, or lists of them")]
 enum Ids {
     /// Of a text.
     One(Vec<u32>),
