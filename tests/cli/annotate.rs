@@ -76,5 +76,5 @@ fn what_is_wrong_is_told() {
     workspace.write("bad.csv", "query_id,doc_id,grade\nq1,d1,yes\n");
     workspace
         .toller("annotate vote bad.csv")
-        .fails(1, &["bad.csv:2: the grade \"yes\" is not a whole number"]);
+        .fails(1, &["bad.csv, line 2: the grade \"yes\" is not a whole number"]);
 }

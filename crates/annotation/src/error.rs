@@ -10,12 +10,12 @@ pub enum AnnotationError {
     #[error(transparent)]
     Run(#[from] EvalError),
     /// A sheet is no CSV, or has no such column.
-    #[error("{sheet}{}: {problem}", line.map_or(String::new(), |line| format!(":{line}")))]
+    #[error("{sheet}{}: {problem}", line.map_or(String::new(), |line| format!(", line {line}")))]
     Sheet {
         /// The sheet's name.
         sheet: String,
         /// The line, from 1.
-        line: Option<u64>,
+        line: Option<usize>,
         /// What is wrong.
         problem: String,
     },

@@ -49,23 +49,33 @@ impl Ratings {
 
     /// Reads a sheet: CSV with the columns `query_id`, `doc_id` and `grade`, and `annotator` if one file
     /// holds the work of several. Rows without an annotator are those of `annotator`. Rows without a grade
-    /// are counted.
+    /// are counted. Columns are separated by commas, or by semicolons or tabs, as spreadsheets of other
+    /// languages write them.
     ///
     /// # Errors
     /// If a column is missing, a grade is not a whole number, or a person contradicts herself.
-    pub fn read(&mut self, sheet: &str, annotator: &str, from: impl Read) -> Result<(), AnnotationError> {
-        let wrong = |line: Option<u64>, problem: String| AnnotationError::Sheet {
+    pub fn read(&mut self, sheet: &str, annotator: &str, mut from: impl Read) -> Result<(), AnnotationError> {
+        let wrong = |line: Option<usize>, problem: String| AnnotationError::Sheet {
             sheet: sheet.to_owned(),
             line,
             problem,
         };
-        let csv_error =
-            |error: &csv::Error| wrong(error.position().map(csv::Position::line), error.to_string());
-        let mut reader = csv::Reader::from_reader(from);
-        let headers = reader.headers().map_err(|error| csv_error(&error))?.clone();
-        let place = |name: &str| {
-            headers.iter().position(|header| header.trim_start_matches('\u{feff}').trim() == name)
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).map_err(|error| wrong(None, error.to_string()))?;
+        let Ok(text) = str::from_utf8(&bytes) else {
+            return Err(wrong(None, "the text is not UTF-8; save it as CSV UTF-8".to_owned()));
         };
+        let text = text.trim_start_matches('\u{feff}');
+        // The reader's own count is that of the line before, if lines end in "\r\n".
+        let line_at = |position: &csv::Position| {
+            let before = text.bytes().take(position.byte() as usize + 1);
+            before.filter(|byte| *byte == b'\n').count() + 1
+        };
+        let csv_error = |error: &csv::Error| wrong(error.position().map(line_at), error.to_string());
+        let head = text.lines().next().unwrap_or_default();
+        let mut reader = csv::ReaderBuilder::new().delimiter(separator(head)).from_reader(text.as_bytes());
+        let headers = reader.headers().map_err(|error| csv_error(&error))?.clone();
+        let place = |name: &str| headers.iter().position(|header| header.trim() == name);
         let column =
             |name: &str| place(name).ok_or_else(|| wrong(None, format!("there is no column {name:?}")));
         let (query, document, grade) = (column("query_id")?, column("doc_id")?, column("grade")?);
@@ -77,16 +87,29 @@ impl Ratings {
                 self.empty += 1;
                 continue;
             }
-            let line = row.position().map(csv::Position::line);
-            let grade = cell(grade)
-                .parse()
-                .map_err(|_| wrong(line, format!("the grade {:?} is not a whole number", cell(grade))))?;
+            let grade = whole_number(cell(grade)).ok_or_else(|| {
+                let problem = format!("the grade {:?} is not a whole number", cell(grade));
+                wrong(row.position().map(line_at), problem)
+            })?;
             let who = who.map(cell).filter(|who| !who.is_empty()).unwrap_or(annotator);
             let pair = Pair { query_id: original(cell(query)), doc_id: original(cell(document)) };
             self.add(pair, who, grade)?;
         }
         Ok(())
     }
+}
+
+/// What separates the columns of a sheet, by its header.
+fn separator(head: &str) -> u8 {
+    let count = |separator: &u8| head.bytes().filter(|byte| byte == separator).count();
+    // Of equal counts, the last one.
+    [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',')
+}
+
+/// A grade, also as programs write it for which a column with empty cells has fractions: `1.0`.
+fn whole_number(cell: &str) -> Option<i32> {
+    let digits = cell.split_once('.').filter(|(_, zeros)| zeros.bytes().all(|digit| digit == b'0'));
+    digits.map_or(cell, |(digits, _)| digits).parse().ok()
 }
 
 /// An identifier without the apostrophe that keeps spreadsheets from computing it.
@@ -117,6 +140,19 @@ mod tests {
     }
 
     #[test]
+    fn sheets_of_other_programs_are_read() {
+        for (sheet, of) in [
+            ("query_id;query;doc_id;grade\r\nq1;\"a, b; c\";d1;1\r\n", "a German spreadsheet"),
+            ("query_id\tquery\tdoc_id\tgrade\nq1\ta, b\td1\t1\n", "tabs"),
+            ("query_id,doc_id,grade\nq1,d1,1.0\nq1,d2,\n", "pandas"),
+        ] {
+            let mut ratings = Ratings::default();
+            ratings.read("ann.csv", "ann", sheet.as_bytes()).unwrap_or_else(|error| panic!("{of}: {error}"));
+            assert_eq!(ratings.pairs[&pair("q1", "d1")][0].grade, 1, "{of}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_has_its_place() {
         let read = |sheet: &str| {
             let mut ratings = Ratings::default();
@@ -126,8 +162,16 @@ mod tests {
         assert_eq!(read("query_id,doc_id\nq,d\n"), "s.csv: there is no column \"grade\"");
         assert_eq!(
             read("query_id,doc_id,grade\nq,e,0\nq,f,yes\n"),
-            "s.csv:3: the grade \"yes\" is not a whole number"
+            "s.csv, line 3: the grade \"yes\" is not a whole number"
         );
+        assert_eq!(
+            read("query_id,doc_id,grade\r\nq,e,0.5\r\n"),
+            "s.csv, line 2: the grade \"0.5\" is not a whole number"
+        );
+        let mut utf_16: Vec<u8> = vec![0xff, 0xfe];
+        utf_16.extend("query_id".encode_utf16().flat_map(u16::to_le_bytes));
+        let error = Ratings::default().read("s.csv", "ann", &*utf_16).unwrap_err().to_string();
+        assert_eq!(error, "s.csv: the text is not UTF-8; save it as CSV UTF-8");
         assert!(read("query_id,doc_id,grade\nq,d,0\n").contains("twice: 1 and 0"));
         let mut ratings = Ratings::default();
         ratings.add(pair("q", "d"), "ann", 1).unwrap();
