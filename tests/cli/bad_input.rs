@@ -209,7 +209,15 @@ fn bad_runs_and_judgments_are_refused() {
     let workspace = Workspace::new();
     workspace.write("qrels.txt", "q1 0 d1 1\n");
     workspace.write("run.txt", "q1 Q0 d1 1 2.5 x\n");
-    let cases: [(&str, &str, &[&str]); 4] = [
+    let cases: [(&str, &str, &[&str]); 5] = [
+        (
+            "run.json",
+            "{\"q1\": {\"d1\": 0.5}}",
+            &[
+                "run.json: runs are not read from a JSON object of objects",
+                "hint: write the run in TREC's form",
+            ],
+        ),
         ("nan.txt", "q1 Q0 d1 1 nan x\n", &["nan.txt, line 1: bad number: found \"nan\"", "hint:"]),
         (
             "twice.txt",
@@ -225,6 +233,13 @@ fn bad_runs_and_judgments_are_refused() {
     }
     workspace.write("bad-qrels.txt", "q1 0 d1 1\nq1 0 d2 one\n");
     workspace.toller("eval --qrels bad-qrels.txt run.txt").fails(1, &["bad-qrels.txt, line 2", "hint:"]);
+    for (content, says) in [
+        ("{\"q1\": {\"d1\": 1}}", "judgments are not read from a JSON object of objects"),
+        ("query-id,corpus-id,score\nq1,d1,1\n", "judgments are not read from CSV"),
+    ] {
+        workspace.write("other-qrels", content);
+        workspace.toller("eval --qrels other-qrels run.txt").fails(1, &["other-qrels: ", says, "hint:"]);
+    }
     workspace.toller("eval --qrels none.txt run.txt").fails(1, &["cannot open none.txt", "hint:"]);
 }
 

@@ -240,7 +240,7 @@ fn what_cannot_be_searched_is_refused() {
         (
             1,
             "search --dense index --model tiny-bert --queries q.jsonl --output x",
-            "give an inverted index as --sparse",
+            "an inverted index is searched with --sparse",
         ),
         (1, "search --sparse nothing --queries q.jsonl --output x", "cannot open nothing"),
         (2, &format!("{SPARSE} --output x --max-length 20"), "--max-length is for dense search"),

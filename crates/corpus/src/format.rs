@@ -51,6 +51,23 @@ impl Sniff {
         }
     }
 
+    /// Whether the file begins as a JSON object of objects does, in which other programs keep runs and judgments.
+    pub(crate) fn nests_objects(&self) -> bool {
+        let begins = || {
+            let rest = self.text.trim_start().strip_prefix('{')?;
+            let mut keys = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+            keys.next()?.ok()?;
+            let value = rest.get(keys.byte_offset()..)?.trim_start().strip_prefix(':')?;
+            Some(value.trim_start().starts_with('{'))
+        };
+        begins().unwrap_or_default()
+    }
+
+    /// The error that the file has a form that is not read.
+    pub(crate) fn unsupported(&self, reason: &'static str, remedy: &'static str) -> CorpusError {
+        CorpusError::Unsupported { file: self.file.clone(), reason, remedy }
+    }
+
     /// Whether the file begins with a tag: an XML declaration, a comment, a wrapper or a record.
     pub(crate) fn begins_with_tag(&self) -> bool {
         let mut bytes = self.text.trim_start().bytes();

@@ -120,7 +120,7 @@ impl Parameter {
     /// What a value of this parameter looks like.
     pub(crate) fn expected(self) -> &'static str {
         match self {
-            Self::Cutoff => "a whole number of at least 1",
+            Self::Cutoff => "a whole number from 1 to 4294967295",
             Self::Recall => "a number from 0 to 1",
             Self::Rel | Self::MinRel => "a whole number, 0 or above",
             Self::MaxRel => "a whole number above min_rel",

@@ -89,7 +89,7 @@ fn errors_name_what_is_wrong_and_what_to_do() -> Result<(), Box<dyn Error>> {
     for (text, message, hint) in [
         ("nDGC@10", "unknown measure 'nDGC' in 'nDGC@10'", "did you mean nDCG?"),
         ("bleu", "unknown measure 'bleu'", "nDCG, RR, AP, R, P, Success"),
-        ("nDCG@0", "cutoff = 0 in 'nDCG@0' is not a whole number of at least 1", "cutoff must be"),
+        ("nDCG@0", "cutoff = 0 in 'nDCG@0' is not a whole number from 1 to 4294967295", "cutoff must be"),
         ("RR@-1", "cutoff = -1", "cutoff must be"),
         ("RR@1.5", "cutoff = 1.5", "cutoff must be"),
         ("R@99999999999", "cutoff = 99999999999", "cutoff must be"),

@@ -9,7 +9,7 @@ use crate::DirectoryLock;
 
 /// An I/O error, the file it happened to and what was being done.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {}: {source}", path.display())]
+#[error("cannot {action} {}: {}", path.display(), said(source))]
 pub struct FileError {
     /// What was being done, as a verb: "open", "write", "rename".
     pub action: &'static str,
@@ -32,6 +32,14 @@ impl FileError {
     }
 }
 
+/// What the system said. A directory is not created where there is a file: what there is has other errors.
+fn said(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => "it is there already, and it is not a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 impl Explain for FileError {
     fn remedy(&self) -> Option<Remedy> {
         if self.source.kind() == io::ErrorKind::OutOfMemory && self.action == "map" {
@@ -43,6 +51,9 @@ impl Explain for FileError {
             return Some(
                 "the file system may not support locks: write to another disk and move the result".into(),
             );
+        }
+        if self.source.kind() == io::ErrorKind::AlreadyExists {
+            return Some("give the name of a directory, or a new name".into());
         }
         self.source.remedy()
     }

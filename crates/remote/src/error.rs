@@ -37,6 +37,10 @@ pub enum RemoteError {
     Other(String),
 }
 
+/// What a client without credentials says: it misses a setting, or it asked the machine's own service for some.
+const NO_CREDENTIALS: [&str; 4] =
+    ["//169.254.", "//metadata", "Missing AccessKeyId", "Missing SecretAccessKey"];
+
 impl RemoteError {
     /// What an error of `object_store` means.
     pub(crate) fn of(error: &object_store::Error) -> Self {
@@ -52,7 +56,7 @@ impl RemoteError {
             object_store::Error::Unauthenticated { .. } => Self::Unauthenticated(detail),
             object_store::Error::Precondition { .. } => Self::Replaced,
             object_store::Error::AlreadyExists { .. } => Self::Conflict,
-            _ if ["//169.254.", "//metadata"].iter().any(|host| all.contains(host)) => Self::NoCredentials,
+            _ if NO_CREDENTIALS.iter().any(|sign| all.contains(sign)) => Self::NoCredentials,
             _ if all.contains("redirect without LOCATION")
                 || matches!(code, Some("PermanentRedirect" | "AuthorizationHeaderMalformed")) =>
             {
@@ -87,14 +91,15 @@ impl Explain for RemoteError {
         let text = match self {
             Self::Url(_) => "URLs are s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY",
             Self::NotFound(_) => {
-                "check the bucket and the key; a folder ends in `/`, and `*` stands for a part of a name"
+                "check the bucket and the key; where several files are read, a folder ends in `/`, and `*` stands for a \
+                 part of a name"
             }
             Self::Denied(_) => {
                 "use credentials with access to the bucket; a public bucket of S3 needs AWS_SKIP_SIGNATURE=true"
             }
             Self::Unauthenticated(_) | Self::NoCredentials => {
-                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_SKIP_SIGNATURE=true for a public bucket), \
-                 GOOGLE_APPLICATION_CREDENTIALS, or AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (`aws configure export-credentials --format env` \
+                 prints them; AWS_SKIP_SIGNATURE=true for a public bucket), GOOGLE_APPLICATION_CREDENTIALS, or AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
             }
             Self::Region(_) => "set AWS_REGION to the bucket's region",
             Self::Replaced => "run the same command again, when nobody writes the object",

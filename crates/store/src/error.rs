@@ -261,7 +261,11 @@ impl Explain for StoreError {
             }
             Self::Remote(_) => remedy!("fetch the store with `{}`", Command::Pull),
             Self::OtherFormat { format, .. } if format == "toller-index" => {
-                remedy!("give an inverted index as {}, a store as {}", Setting::Sparse, Setting::Dense)
+                remedy!(
+                    "give a directory that `{}` wrote; an inverted index is searched with {}",
+                    Command::Encode.with(Setting::Output),
+                    Setting::Sparse
+                )
             }
             Self::NotAStore { .. } | Self::OtherFormat { .. } => {
                 remedy!("give the directory that `{}` wrote", Command::Encode.with(Setting::Output))

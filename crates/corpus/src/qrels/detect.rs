@@ -34,6 +34,12 @@ pub(crate) fn is_header(cells: &[&str]) -> bool {
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
 pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
+    if sniff.nests_objects() {
+        return Err(sniff.unsupported(
+            "judgments are not read from a JSON object of objects, as pytrec_eval and ranx keep them",
+            "write them in TREC's form, as ranx does with qrels.save(\"qrels.trec\")",
+        ));
+    }
     if sniff.json() == Some(Shape::Object) || sniff.named(&["jsonl", "ndjson"]) {
         return Ok(QrelsFormat::Jsonl);
     }
@@ -41,6 +47,10 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
     let judgments: Vec<&str> = lines.into_iter().filter(|line| !line.trim_start().starts_with('#')).collect();
     if judgments.is_empty() {
         return Ok(QrelsFormat::Trec);
+    }
+    if is_header(&judgments[0].split(',').collect::<Vec<_>>()) {
+        let remedy = "separate the columns by tabs, as in sed 's/,/\\t/g'";
+        return Err(sniff.unsupported("judgments are not read from CSV", remedy));
     }
     let columns = usual_columns(&judgments, |line| match tab_columns(line) {
         // Identifiers with spaces are between tabs.

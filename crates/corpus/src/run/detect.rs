@@ -45,6 +45,12 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
     }
     match sniff.json() {
         Some(Shape::Array) => return Ok(RunFormat::Dpr),
+        Some(Shape::Object) if sniff.nests_objects() => {
+            return Err(sniff.unsupported(
+                "runs are not read from a JSON object of objects, as pytrec_eval and ranx keep them",
+                "write the run in TREC's form, as ranx does with run.save(\"run.trec\")",
+            ));
+        }
         Some(Shape::Object) => return Ok(RunFormat::DuReaderJson),
         None => {}
     }

@@ -45,6 +45,9 @@ impl Explain for RunWriteError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::File(error) => error.remedy(),
+            Self::Id { id, .. } if id.trim().is_empty() || id.contains(['\t', '\n', '\r']) => {
+                Some("give it another identifier, without tabs and line ends".into())
+            }
             Self::Id { .. } => Some(remedy!(
                 "the columns of a TREC run are separated by spaces, so trec_eval could not read it; {} \
                  writes a run that {} reads",

@@ -53,6 +53,9 @@ pub struct PlotArgs {
     no_verify: bool,
 }
 
+/// What to do about stores that cannot be drawn together.
+const ONE_MODEL: &str = "give stores of one model";
+
 /// A vector in the picture.
 struct Point<'a> {
     set: &'a str,
@@ -75,12 +78,12 @@ pub fn run(args: &PlotArgs, ui: &Ui) -> crate::Result<()> {
     let model = &first.manifest().spec.model;
     for store in others {
         if model.is_known() && store.manifest().spec.model.is_known() {
-            store.check_model(model)?;
+            store.check_model(model).map_err(|error| Remedied::new(error.to_string(), ONE_MODEL))?;
         }
         if store.dim() != first.dim() {
             let message =
                 format!("the stores have vectors of {} and {} dimensions", first.dim(), store.dim());
-            return Err(Remedied::new(message, "give stores of one model").into());
+            return Err(Remedied::new(message, ONE_MODEL).into());
         }
     }
 
