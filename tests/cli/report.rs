@@ -61,8 +61,8 @@ fn the_page_and_its_data() {
         }
     }
     let measures = workspace.lines("numbers/measures.csv");
-    assert_eq!(measures[0], "run,name,measure,value,low,high");
-    assert!(measures[4].starts_with("b.run,b,RR,0.8,"), "{}", measures[4]);
+    assert_eq!(measures[0], "run,file,measure,value,low,high");
+    assert!(measures[4].starts_with("b,b.run,RR,0.8,"), "{}", measures[4]);
     assert_eq!(workspace.lines("numbers/queries.csv").len(), 1 + 5 * 2);
     assert_eq!(workspace.lines("numbers/pairs.csv").len(), 1 + 3);
 

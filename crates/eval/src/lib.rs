@@ -10,6 +10,7 @@ mod depth;
 mod diff;
 mod error;
 mod evaluate;
+mod exact;
 mod graded;
 mod measure;
 mod measures;
@@ -29,6 +30,7 @@ pub use evaluate::{
     EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, check_first_rank_measures,
     evaluate, evaluate_first_ranks,
 };
+pub use exact::exact;
 pub use graded::{GradedDocument, GradedRanking, graded_rankings, map_graded_rankings, ranked_documents};
 pub use measure::Measure;
 pub use parse::parse_measures;

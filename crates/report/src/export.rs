@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use toller_eval::exact;
+
 use crate::data::{Report, RunSummary};
 use crate::error::ReportError;
 
@@ -26,7 +28,7 @@ pub fn data_files(report: &Report) -> Result<Vec<DataFile>, ReportError> {
     json.push(b'\n');
     Ok(vec![
         DataFile { name: "report.json", content: json },
-        file("measures.csv", &["run", "name", "measure", "value", "low", "high"], measures(report))?,
+        file("measures.csv", &["run", "file", "measure", "value", "low", "high"], measures(report))?,
         file(
             "pairs.csv",
             &["measure", "run", "other", "difference", "better", "same", "worse", "p", "corrected_p"],
@@ -61,7 +63,7 @@ fn measures(report: &Report) -> Rows<'_> {
         };
         let rows = report.measures.iter().zip(&run.estimates).map(|(measure, estimate)| {
             let [low, high] = [0, 1].map(|at| cell(end(estimate.interval, at)));
-            vec![cell(&run.file), cell(&run.name), cell(&measure.name), cell(estimate.value), low, high]
+            vec![cell(&run.name), cell(&run.file), cell(&measure.name), cell(estimate.value), low, high]
         });
         rows.collect::<Vec<_>>()
     };
@@ -73,7 +75,7 @@ fn pairs(report: &Report) -> Rows<'_> {
         pairs.pairs.iter().map(|pair| {
             let [other, run] = [pair.first, pair.second].map(|run| Cow::from(&report.runs[run].name));
             let counts = [pair.wins, pair.ties, pair.losses].map(cell);
-            let p_values = [pair.p, pair.corrected_p].map(cell);
+            let p_values = [pair.p, pair.corrected_p].map(|p| Cow::from(exact(p)));
             let start = [Cow::from(&pairs.measure), run, other, cell(pair.difference)];
             start.into_iter().chain(counts).chain(p_values).collect()
         })

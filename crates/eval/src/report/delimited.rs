@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use super::rows::{ALL, rows};
 use super::{Report, ReportOptions};
 use crate::compare::{PairComparison, Pairs};
+use crate::exact;
 use crate::measure::Measure;
 
 pub(super) fn write(report: &Report, out: &mut impl Write, options: ReportOptions) -> io::Result<()> {
@@ -77,7 +78,7 @@ fn has_baseline(report: &Report) -> bool {
 /// The p-values are the corrected ones.
 fn comparison_cells(comparison: &PairComparison, digits: usize) -> Vec<String> {
     let difference = format!("{:.digits$}", comparison.t_test.mean_difference);
-    let p_values = comparison.tests.iter().map(|tested| tested.adjusted_p.to_string());
+    let p_values = comparison.tests.iter().map(|tested| exact(tested.adjusted_p));
     std::iter::once(difference).chain(p_values).collect()
 }
 
@@ -106,12 +107,12 @@ pub(super) fn write_comparisons(report: &Report, out: &mut impl Write) -> io::Re
         let [baseline, run] = pair.means;
         let (interval, effect) = (pair.interval, pair.effect);
         let numbers = [run, baseline, pair.t_test.mean_difference, interval.low, interval.high];
-        cells.extend(numbers.iter().chain(&[effect.cohens_d, effect.hedges_g]).map(f64::to_string));
+        cells.extend(numbers.iter().chain(&[effect.cohens_d, effect.hedges_g]).map(|number| exact(*number)));
         cells.extend([pair.wins, pair.ties, pair.losses].map(|count| count.to_string()));
         for tested in &pair.tests {
-            cells.extend([tested.outcome.p_value(), tested.adjusted_p].map(|p| p.to_string()));
+            cells.extend([tested.outcome.p_value(), tested.adjusted_p].map(exact));
         }
-        let or_empty = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        let or_empty = |value: Option<f64>| value.map_or_else(String::new, exact);
         cells.push(or_empty(pair.equivalence.map(|equivalence| equivalence.p_value)));
         cells.push(or_empty(pair.adjusted_equivalence_p));
         cells.push(pair.queries_needed.map_or_else(String::new, |queries| queries.to_string()));
