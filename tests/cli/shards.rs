@@ -211,7 +211,7 @@ fn input_of_a_job_that_is_not_there_is_reported() {
     workspace.write("here.jsonl", "");
     let encode = "slurm encode --shards 3 --output job.sh -- --model tiny-bert --output store --corpus";
     let written = workspace.runs(&format!("{encode} here.jsonl there.jsonl s3://bucket/corpus.jsonl"));
-    written.says(["warning: there.jsonl, which the tasks will read, is not there"]);
+    written.says(["warning: there.jsonl, which the tasks will read, is not there yet"]);
     assert_eq!(written.stderr.matches("warning").count(), 1, "{}", written.stderr);
 }
 

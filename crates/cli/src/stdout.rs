@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-/// Standard output. If the caller closed it (`>&-`), every write is an error: Rust's runtime puts /dev/null in
-/// its place, where results would be lost without a word.
+/// Standard output. If the caller closed it (`>&-`), every write is an error: Rust's runtime puts /dev/null
+/// in its place, where results would be lost without a word.
 pub fn stdout() -> Box<dyn Write> {
     if at_start::was_closed() { Box::new(Closed) } else { Box::new(io::stdout().lock()) }
 }

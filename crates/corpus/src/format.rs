@@ -51,7 +51,8 @@ impl Sniff {
         }
     }
 
-    /// Whether the file begins as a JSON object of objects does, in which other programs keep runs and judgments.
+    /// Whether the file begins as a JSON object of objects does, in which other programs keep runs and
+    /// judgments.
     pub(crate) fn nests_objects(&self) -> bool {
         let begins = || {
             let rest = self.text.trim_start().strip_prefix('{')?;

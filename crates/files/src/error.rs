@@ -32,7 +32,7 @@ impl FileError {
     }
 }
 
-/// What the system said. A directory is not created where there is a file: what there is has other errors.
+/// What the system said. Only the creation of a directory fails because there is something: a file.
 fn said(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AlreadyExists => "it is there already, and it is not a directory".to_owned(),

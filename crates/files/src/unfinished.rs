@@ -35,8 +35,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes the temporary files of every [`crate::AtomicFile`] of this process, then ends it by `exit`. No other
-/// thread can create one meanwhile.
+/// Removes the temporary files of every [`crate::AtomicFile`] of this process, then ends it by `exit`. No
+/// other thread can create one meanwhile.
 pub fn exit_without_unfinished<T>(exit: impl FnOnce() -> T) -> T {
     let files = files();
     for path in &*files {

@@ -37,7 +37,7 @@ pub enum RemoteError {
     Other(String),
 }
 
-/// What a client without credentials says: it misses a setting, or it asked the machine's own service for some.
+/// What a client without credentials says: it misses a setting, or it asked the machine's own service.
 const NO_CREDENTIALS: [&str; 4] =
     ["//169.254.", "//metadata", "Missing AccessKeyId", "Missing SecretAccessKey"];
 
@@ -99,7 +99,8 @@ impl Explain for RemoteError {
             }
             Self::Unauthenticated(_) | Self::NoCredentials => {
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (`aws configure export-credentials --format env` \
-                 prints them; AWS_SKIP_SIGNATURE=true for a public bucket), GOOGLE_APPLICATION_CREDENTIALS, or AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
+                 prints them; AWS_SKIP_SIGNATURE=true for a public bucket), GOOGLE_APPLICATION_CREDENTIALS, or \
+                 AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
             }
             Self::Region(_) => "set AWS_REGION to the bucket's region",
             Self::Replaced => "run the same command again, when nobody writes the object",
@@ -109,5 +110,19 @@ impl Explain for RemoteError {
             }
         };
         Some(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::aws::AmazonS3Builder;
+
+    use super::RemoteError;
+
+    #[test]
+    fn half_of_the_credentials_are_none() {
+        let secret = AmazonS3Builder::new().with_bucket_name("bucket").with_region("eu-central-1");
+        let error = secret.with_secret_access_key("secret").build().err();
+        assert_eq!(error.map(|error| RemoteError::of(&error)), Some(RemoteError::NoCredentials));
     }
 }

@@ -133,7 +133,7 @@ impl OutputPath {
         Ok(())
     }
 
-    /// Refuses a file that is not to hold a page: by its ending, or since it is there and holds something else.
+    /// Refuses a file that cannot hold a page: by its ending, or since it is there and holds something else.
     pub fn check_page(&self) -> Result<(), UsageError> {
         self.check_ending("a page in HTML", "html")?;
         self.check_replaces("a page in HTML", "<!doctype html")

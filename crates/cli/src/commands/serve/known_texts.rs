@@ -8,7 +8,7 @@ use crate::ui::Ui;
 /// Documents that are looked up.
 const SAMPLE: usize = 100;
 
-/// Warns if texts of some documents, evenly spread, are missing: their hits would have neither title nor text.
+/// Warns if texts of some documents, evenly spread, are missing: their hits would have no title and no text.
 pub(super) fn check(flag: &str, searched: &dyn Searcher, texts: &Texts, ui: &Ui) {
     let documents = searched.doc_count();
     let sampled = documents.min(SAMPLE);

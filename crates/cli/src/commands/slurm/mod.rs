@@ -91,7 +91,7 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
     };
     args.output.write(ui, |out, _| Ok(write!(out, "{script}")?))?;
     for input in missing {
-        ui.warning(format!("{}, which the tasks will read, is not there", input.display()));
+        ui.warning(format!("{}, which the tasks will read, is not there yet", input.display()));
     }
     let file = &script.file;
     ui.status(format!(
