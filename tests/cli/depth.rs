@@ -87,3 +87,18 @@ fn what_cannot_be_is_refused() {
     workspace.write("other.run", "q9 Q0 a 1 1 o\n");
     workspace.toller("depth other.run --qrels qrels.txt").fails(1, &["other.run"]);
 }
+
+#[test]
+fn a_run_of_another_first_stage_is_noticed() {
+    let workspace = workspace();
+    let depth = "depth other.run --first-stage first.run --qrels qrels.txt -m RR";
+    workspace.write("other.run", "q1 Q0 z 1 9 r\nq3 Q0 a 2 8 r\n");
+    workspace.toller(depth).fails(
+        1,
+        &["other.run is no reranking of first.run", "hint: give --first-stage the run that was reranked"],
+    );
+    workspace.write("other.run", "q1 Q0 a 1 9 r\nq1 Q0 z 2 8 r\n");
+    workspace.runs(depth).says(["warning: 1 of 2 hits of other.run are not in first.run"]);
+    let reranked = workspace.runs("depth reranked.run --first-stage first.run --qrels qrels.txt -m RR");
+    assert_eq!(reranked.stderr, "");
+}

@@ -1,7 +1,7 @@
 //! `toller depth`: a measure against the depth at which a run is cut or reranked, and the bound of the best
 //! order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use crate::args::plot::PlotArgs;
 use crate::args::qrels::QrelsArgs;
 use crate::args::report::{ReportArgs, ReportFormat};
 use crate::args::runs::{RunInputArgs, run_names};
-use crate::error::{Context, UsageError, of_csv};
+use crate::error::{Context, Remedied, UsageError, of_csv};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
@@ -105,6 +105,9 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let first = args.first_stage.as_ref().map(|path| args.input.read(path, ui)).transpose()?;
     let runs = args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
+    if let (Some(first), Some(path)) = (&first, &args.first_stage) {
+        check_reranked(&args.runs, &runs, path, first, ui)?;
+    }
     let depths = args.depths.clone().unwrap_or_else(|| Depths::as_far_as(runs.iter().chain(&first)));
     let depths = depths.0.as_slice();
     let mut results = Vec::with_capacity(measures.len());
@@ -119,6 +122,39 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     }
     out.flush()?;
     plot.draw(|| figure(args, depths, &results, qrels.len()))
+}
+
+/// Refuses a run that is no reranking of the first stage, and warns of hits that the first stage does not
+/// have.
+fn check_reranked(
+    paths: &[InputPath],
+    runs: &[Run],
+    first_path: &InputPath,
+    first: &Run,
+    ui: &Ui,
+) -> Result<(), Remedied> {
+    for (path, run) in paths.iter().zip(runs) {
+        let (mut all, mut foreign) = (0, 0);
+        for (query, hits) in &run.queries {
+            let known = first.queries.get(query).into_iter().flatten();
+            let known: HashSet<&str> = known.map(|hit| hit.doc_id.as_str()).collect();
+            all += hits.len();
+            foreign += hits.iter().filter(|hit| !known.contains(hit.doc_id.as_str())).count();
+        }
+        let (run, first) = (path.input(), first_path.input());
+        if foreign == all {
+            return Err(Remedied::new(
+                format!("{run} is no reranking of {first}: they have no hit in common"),
+                "give --first-stage the run that was reranked",
+            ));
+        }
+        if foreign > 0 {
+            ui.warning(format!(
+                "{foreign} of {all} hits of {run} are not in {first}; is that the run that was reranked?"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A curve for each run, then the bounds: one for a first stage, else one for each run.
