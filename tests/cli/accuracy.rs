@@ -117,3 +117,18 @@ fn wrong_usage() {
     let plain = ACCURACY.replace("questions", "plain.tsv");
     workspace.toller(&plain).fails(1, &["no question has answers"]);
 }
+
+#[test]
+fn another_collection_is_an_error() {
+    let workspace = workspace();
+    workspace.write("found.run", "P36-0 Q0 1 1 9 t\nP36-1 Q0 4 1 9 t\n");
+    workspace.write("passages.tsv", "id\ttext\ttitle\nx\tReykjavik\t\n");
+    let said = [
+        "none of the 2 retrieved passages is in the collection",
+        "hint: give --corpus the collection that was searched",
+    ];
+    workspace.toller(ACCURACY).fails(1, &said);
+    let judged = ACCURACY.replace("accuracy", "qrels answers");
+    workspace.toller(&format!("{judged} --output qrels.txt")).fails(1, &said);
+    assert!(!workspace.has_trace_of("qrels.txt"));
+}

@@ -171,3 +171,20 @@ fn what_cannot_be_read_is_reported_with_its_line() {
         workspace.toller(&flags).fails(2, &["error:"]);
     }
 }
+
+#[test]
+fn a_list_that_allows_nothing_is_reported() {
+    let workspace = Workspace::new();
+    workspace.write("corpus.jsonl", "{\"_id\":\"d\",\"text\":\"the year\"}\n");
+    workspace.write("q.tsv", "q1\tyear\n");
+    workspace.runs("index -q --language en --corpus corpus.jsonl --output index");
+    for (list, warning) in [
+        ("", "the list of --allow is empty: no query gets a hit"),
+        ("x\ny\n", "none of the 2 documents of --allow is in the index: no query gets a hit"),
+    ] {
+        workspace.write("allowed", list);
+        let search = "search --sparse index --queries q.tsv --allow allowed --output run.txt";
+        workspace.runs(search).says([format!("warning: {warning}").as_str()]);
+        assert_eq!(workspace.read("run.txt"), b"");
+    }
+}

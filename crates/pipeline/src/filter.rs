@@ -82,6 +82,12 @@ pub fn ordinals_of<'a>(collection: &dyn Searcher, named: &HashSet<&'a str>) -> H
 }
 
 impl QueryFilter {
+    /// Whether no document may be a hit.
+    #[must_use]
+    pub fn allows_nothing(&self) -> bool {
+        self.allowed.as_ref().is_some_and(DocSet::is_empty)
+    }
+
     /// The documents that may not be hits of each of `queries`, for [`QueryFilter::of`].
     #[must_use]
     pub fn excluded(&self, queries: &[Query]) -> Vec<Vec<DocOrd>> {

@@ -138,6 +138,10 @@ impl AnswerArgs {
         interrupt::check(&stop, "nothing was written")?;
         ui.skipped("", collection.skipped());
         let retrieved = search.retrieved();
+        if found == 0 && retrieved > 0 {
+            let message = format!("none of the {retrieved} retrieved passages is in the collection");
+            return Err(Remedied::new(message, "give --corpus the collection that was searched").into());
+        }
         if found < retrieved {
             ui.warning(format!(
                 "{} of {retrieved} retrieved passages are not in the collection and count as without an answer",

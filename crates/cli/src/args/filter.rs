@@ -1,5 +1,6 @@
 //! `--exclude`, `--allow` and `--judged`: which documents and which queries a search leaves out.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use toller_corpus::{ReadOptions, read_qrels};
@@ -97,7 +98,12 @@ impl FilterLists {
     /// reported, and harmless.
     pub fn in_collection(&self, collection: &dyn Searcher, place: &str, ui: &Ui) -> QueryFilter {
         let (filter, missing) = self.documents.in_collection(collection);
-        if let Some(example) = missing.first() {
+        if filter.allows_nothing() {
+            ui.warning(match self.documents.allowed.as_ref().map_or(0, HashSet::len) {
+                0 => "the list of --allow is empty: no query gets a hit".to_owned(),
+                all => format!("none of the {all} documents of --allow is in {place}: no query gets a hit"),
+            });
+        } else if let Some(example) = missing.first() {
             ui.warning(format!(
                 "{} of {} identifiers of --exclude and --allow are not in {place}, for example {example:?}",
                 missing.len(),
