@@ -99,7 +99,8 @@ impl Explain for ModelError {
             Self::MissingTensor { .. } | Self::TensorShape { .. } => {
                 "config.json and the weights are not of the same model; check both".into()
             }
-            Self::Config { .. } | Self::TensorLength { .. } => return None,
+            Self::Config { .. } => "correct that file, or get the files of the model again".into(),
+            Self::TensorLength { .. } => return None,
         })
     }
 }

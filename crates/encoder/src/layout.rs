@@ -54,6 +54,8 @@ pub(crate) struct Layout {
     pub(crate) pooling: Option<Vec<Pooling>>,
     /// Whether the prompt's tokens are pooled with the text's (`include_prompt`).
     pub(crate) pools_prompt: bool,
+    /// The width of the vectors that are pooled, and the file that gives it.
+    pooled_width: Option<(u64, PathBuf)>,
     pub(crate) modules: Vec<Module>,
     /// Whether there is no `modules.json`, so that the steps after the transformer are unknown.
     pub(crate) is_plain: bool,
@@ -65,6 +67,15 @@ pub(crate) struct Layout {
     /// The prompts by name, and the name of the default one.
     pub(crate) prompts: BTreeMap<String, String>,
     pub(crate) default_prompt: Option<String>,
+}
+
+/// `config.json` of sentence-transformers' Pooling module.
+struct PoolingConfig {
+    poolings: Vec<Pooling>,
+    pools_prompt: bool,
+    /// The width of the vectors that are pooled, where it is given.
+    width: Option<u64>,
+    path: PathBuf,
 }
 
 /// The names that the file has had. The first that exists counts, as in sentence-transformers.
@@ -102,9 +113,10 @@ impl Layout {
             match class {
                 "Transformer" if index == 0 => layout.transformer = folder,
                 "Pooling" if layout.pooling.is_none() => {
-                    let (poolings, pools_prompt) = read_pooling(&folder)?;
-                    layout.pooling = Some(poolings);
-                    layout.pools_prompt = pools_prompt;
+                    let config = read_pooling(&folder)?;
+                    layout.pooling = Some(config.poolings);
+                    layout.pools_prompt = config.pools_prompt;
+                    layout.pooled_width = config.width.map(|width| (width, config.path));
                 }
                 "Dense" if layout.pooling.is_some() => {
                     let config = required_json(&folder.join("config.json"))?;
@@ -157,6 +169,7 @@ impl Layout {
             transformer: directory.to_owned(),
             pooling: None,
             pools_prompt: true,
+            pooled_width: None,
             modules: Vec::new(),
             is_plain: true,
             max_length: None,
@@ -165,6 +178,16 @@ impl Layout {
             prompts: BTreeMap::new(),
             default_prompt: None,
         }
+    }
+
+    /// Refuses a pooling of vectors that the transformer does not make: its file is another model's.
+    pub(crate) fn check_pooled_width(&self, config: &TransformerConfig) -> Result<(), ModelError> {
+        let Some((width, path)) = &self.pooled_width else { return Ok(()) };
+        if usize::try_from(*width) == Ok(config.hidden) {
+            return Ok(());
+        }
+        let problem = format!("pools vectors of {width} dimensions, but the model's have {}", config.hidden);
+        Err(ModelError::Config { path: path.clone(), problem })
     }
 
     /// Loads the tokenizer, which truncates to the length that is asked for, else to the model's own. It is
@@ -207,9 +230,8 @@ impl Layout {
     }
 }
 
-/// Reads the old form, a boolean for each pooling, and the new one, a name or a list of names; and whether
-/// the prompt is pooled.
-fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool), EncoderError> {
+/// Reads the old form, a boolean for each pooling, and the new one, a name or a list of names.
+fn read_pooling(folder: &Path) -> Result<PoolingConfig, EncoderError> {
     let path = folder.join("config.json");
     let config: BTreeMap<String, Value> = required_json(&path)?;
     let unsupported = |what: String| ModelError::unsupported(&path, what, Pooling::NAMES.join(", "));
@@ -239,14 +261,16 @@ fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool), EncoderError> {
                     poolings.push(pooling);
                 }
             }
-            // As in sentence-transformers if none is true.
-            if poolings.is_empty() {
-                poolings.push(Pooling::Mean);
-            }
         }
     }
     if poolings.is_empty() {
-        return Err(unsupported("a pooling of nothing".to_owned()).into());
+        return Err(unsupported("a pooling without a mode".to_owned()).into());
     }
-    Ok((poolings, config.get("include_prompt") != Some(&Value::Bool(false))))
+    let width = ["word_embedding_dimension", "embedding_dimension"].iter().find_map(|key| config.get(*key));
+    Ok(PoolingConfig {
+        poolings,
+        pools_prompt: config.get("include_prompt") != Some(&Value::Bool(false)),
+        width: width.and_then(Value::as_u64),
+        path,
+    })
 }

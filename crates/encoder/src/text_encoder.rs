@@ -141,6 +141,7 @@ impl TextEncoder {
             .into());
         }
         let config = TransformerConfig::read(&config_path)?.with_prefix(folder, options.new_prefix)?;
+        layout.check_pooled_width(&config)?;
         config.fingerprint(fingerprint);
         let pooling = choose_pooling(layout, options, &config, &config_path)?;
         if config.prefix.is_some() && pooling.poolings.contains(&Pooling::WeightedMean) {
