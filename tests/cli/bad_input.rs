@@ -336,3 +336,18 @@ fn wrong_usage_has_another_status_than_failure() {
         assert!(!workspace.path("new").exists() && !workspace.path("new.txt").exists(), "{command} {flags}");
     }
 }
+
+#[test]
+fn a_run_with_the_line_ends_of_old_macs_is_not_one_line() {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", "q 0 a 1\nq 0 b 1\n");
+    for (run, line) in
+        [("q Q0 a 1 2 x\rq Q0 b 2 1 x\r", 1), ("q Q0 a 1 2 x\nq Q0 b 2 1 x\rq Q0 c 3 0 x\n", 2)]
+    {
+        workspace.write("run.txt", run);
+        let place = format!("run.txt, line {line}: malformed record: found a carriage return inside");
+        workspace.toller("eval --qrels qrels.txt run.txt").fails(1, &[&place, "hint: "]);
+    }
+    workspace.write("run.txt", "q Q0 a 1 2 x\r\nq Q0 b 2 1 x y\r\n");
+    workspace.runs("eval --qrels qrels.txt run.txt -m R@2").prints(["1.0000"]);
+}

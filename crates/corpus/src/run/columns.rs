@@ -49,6 +49,11 @@ fn trec(line: &str, number: u64, builder: &mut RunBuilder) -> Result<(), Wrong> 
         return Err(Wrong::width(width, 6, line, "6 columns: query, Q0, document, rank, score, tag"));
     }
     let [query, _, document, _, score, tag] = cells;
+    // Otherwise all lines but the first of an old Mac's file would be what follows the tag.
+    if line.trim_end().contains('\r') {
+        let found = format!("a carriage return inside {}", excerpt(line.as_bytes()));
+        return Err(Wrong::new(BadKind::Malformed, found, "a line feed at the end of each line"));
+    }
     builder.add(query, document, score_of(score)?, number)?;
     builder.tag(tag.split_ascii_whitespace().next().unwrap_or_default());
     Ok(())
