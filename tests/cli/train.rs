@@ -342,3 +342,13 @@ fn a_token_classifier_is_trained_and_cuts_documents() {
     fails(1, &format!("{segment} --model out --max-length 12 --stride 11"), "but a window has 10");
     fails(2, &format!("{segment} 2 --model out"), "a number from 0 to 1");
 }
+
+#[test]
+fn a_finished_training_is_complete() {
+    let Some(workspace) = workspace("bert-mean") else { return };
+    let train = "train dual --model model --data data.jsonl --batch-size 4 --steps 2 --output out";
+    workspace.runs(train).says(["out: trained, 2 steps"]);
+    let again = workspace.runs(train);
+    again.says(["out is complete after 2 steps; nothing to do"]);
+    assert!(!again.stderr.contains("going on") && !again.stderr.contains("trained"), "{}", again.stderr);
+}

@@ -304,7 +304,7 @@ fn train(
     if let Some(found) = trainer.inspected() {
         describe(&found, total, ui);
     }
-    if done > 0 {
+    if 0 < done && done < total {
         ui.status(format!("going on after step {done} of {total}"));
     }
     let bar = ui.progress("training", "steps", total);
@@ -329,8 +329,11 @@ fn train(
         return Err(Interrupted { resume }.into());
     }
     let (steps, best) = (trainer.step(), trainer.best());
-    let rate = per_second(steps - done, seconds);
-    ui.status(format!("{}: trained, {steps} steps, {rate:.2} steps/s", output.display()));
+    let (shown, all) = (output.display(), counted(steps, "step"));
+    ui.status(match per_second(steps - done, seconds) {
+        _ if steps == done => format!("{shown} is complete after {all}; nothing to do"),
+        rate => format!("{shown}: trained, {all}, {rate:.2} steps/s"),
+    });
     if let Some(best) = best.filter(|best| best.step != steps && !args.save_last) {
         ui.status(format!("saved the model of step {}, the best on the dev set", best.step));
     }
