@@ -172,3 +172,24 @@ fn facts_with_numbers_and_results_are_of_the_same_questions() {
     workspace.write("same.run", "q Q0 a 1 1.0 x\n");
     workspace.runs(&format!("{results} same same.run"));
 }
+
+#[test]
+fn limits_that_nothing_or_everything_passes_are_refused() {
+    let workspace = Workspace::new();
+    workspace.write("x.run", "q Q0 a 1 0.5 x\n");
+    workspace.write("q.tsv", "other\twhat\n");
+    let uncertain = "data t2ranking uncertain x.run --output out";
+    for (command, says) in [
+        ("data t2ranking deduplicate x.run --passage-vectors s --distance nan --output out", "a number"),
+        (&format!("{uncertain} --low nan --high 1"), "a number"),
+        (&format!("{uncertain} --low 0 --high inf"), "a number"),
+        (&format!("{uncertain} --low 0.9 --high 0.1"), "no score is from 0.9 (--low) to 0.1 (--high)"),
+        ("data dureader similar x.run --queries q.tsv --threshold nan --output out", "a number"),
+    ] {
+        workspace.toller(command).fails(2, &[says]);
+    }
+    workspace
+        .toller("data dureader similar x.run --queries q.tsv --output out")
+        .fails(1, &["no document of x.run is a query of --queries", "hint: give --queries the training"]);
+    assert!(!workspace.path("out").exists());
+}

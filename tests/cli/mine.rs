@@ -65,7 +65,8 @@ fn a_sample_depends_on_the_seed_and_nothing_else() {
     workspace.write("qrels", "q1 0 d7 1\nq2 0 d8 1\n");
     let mine = |queries: &[usize], flags: &str| {
         workspace.write("x.run", lines(queries));
-        let mine = format!("mine --run x.run --qrels qrels --output m.tsv --format pairs -q {flags}");
+        let mine =
+            format!("mine --run x.run --qrels qrels --output m.tsv --overwrite --format pairs -q {flags}");
         workspace.runs(&mine);
         workspace.lines("m.tsv")
     };
@@ -225,4 +226,17 @@ fn what_cannot_be_mined_is_refused() {
         workspace.toller(&format!("{mine} {flags}")).fails(code, &[says]);
         assert!(!workspace.path("new").exists(), "{flags}");
     }
+}
+
+#[test]
+fn judged_queries_without_results_are_counted() {
+    let workspace = workspace();
+    let mined = workspace.runs("mine --run x.run --qrels qrels --output new --json");
+    mined.says(["warning: left out 1 judged query without results in --run"]);
+    assert_eq!(mined.json()["missing"], 1);
+    workspace.write("two.tsv", "q1\tone?\n");
+    workspace.runs("index -q --language en --corpus corpus.jsonl --output index");
+    workspace
+        .runs("mine --sparse index --queries two.tsv --qrels qrels --output new")
+        .says(["warning: left out 2 judged queries without a text in --queries"]);
 }

@@ -1,5 +1,6 @@
 //! `toller mine`: negatives for training, from what was retrieved.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -12,6 +13,7 @@ use toller_pipeline::{MineJob, Mining, QueryHits, RerankScores, Scored, positive
 
 use crate::args::choice::by_name;
 use crate::args::input::CORPUS_FORMAT;
+use crate::args::number::{check_limits, finite};
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsIfAnyArgs;
 use crate::args::runs::RunInputArgs;
@@ -147,10 +149,6 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
         .ok_or_else(|| "FROM:TO, as in 1:200".to_owned())
 }
 
-fn finite(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| "a number".to_owned())
-}
-
 fn margin(text: &str) -> Result<f64, String> {
     finite(text).ok().filter(|number| *number >= 0.0).ok_or_else(|| "a number of at least 0".to_owned())
 }
@@ -162,6 +160,11 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     let queries = args.texts.read_queries(skip_bad_lines, ui)?;
     let hits = hits_of(args, &qrels, &queries, ui)?;
     check_judged(args, &qrels, &hits)?;
+    let missing = missing_queries(args, &qrels, &hits);
+    if missing > 0 {
+        let place = if args.run.is_empty() { "a text in --queries" } else { "results in --run" };
+        ui.warning(format!("left out {} without {place}", counted(missing, "judged query")));
+    }
     let scores = args.scores.scores.iter().map(|run| args.input.read(run, ui));
     let scores = RerankScores::of_runs(scores.collect::<crate::Result<Vec<_>>>()?);
     check_scored(args, &scores, &hits)?;
@@ -183,7 +186,7 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
         queries: &queries,
         collection: collection.as_ref().map(|(inputs, options)| (inputs.as_slice(), options)),
     };
-    args.output.write(ui, |out, name| mine(args, &job, out, name, ui))
+    args.output.write(ui, |out, name| mine(args, &job, missing, out, name, ui))
 }
 
 impl MineArgs {
@@ -211,11 +214,8 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
     if args.sparse.sparse.is_some() && args.texts.queries.is_none() {
         return Err(UsageError::new("searching an index needs --queries", "give --queries"));
     }
-    if let (Some(least), Some(most)) = (args.scores.min_score, args.scores.max_score)
-        && least > most
-    {
-        let message = format!("no score is from {least} (--min-score) to {most} (--max-score)");
-        return Err(UsageError::new(message, "give --max-score a number of at least --min-score"));
+    if let (Some(least), Some(most)) = (args.scores.min_score, args.scores.max_score) {
+        check_limits(("--min-score", least), ("--max-score", most))?;
     }
     args.sparse.check()?;
     if args.format.needs_texts() && (args.texts.queries.is_none() || args.texts.corpus.is_empty()) {
@@ -291,6 +291,14 @@ fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<()
     ))
 }
 
+/// How many judged queries have a relevant document and no results.
+fn missing_queries(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> usize {
+    let found: HashSet<&str> = hits.iter().map(|query| query.query_id.as_str()).collect();
+    let is_missing =
+        |query: &str| !found.contains(query) && !positives(qrels, query, args.relevance_level).is_empty();
+    qrels.iter().filter(|(query, _)| is_missing(query)).count()
+}
+
 /// Refuses a reranker's runs of other queries or documents, by which nothing would be a negative.
 fn check_scored(args: &MineArgs, scores: &RerankScores, hits: &[QueryHits]) -> Result<(), Remedied> {
     let Some(run) = args.scores.scores.first() else { return Ok(()) };
@@ -306,7 +314,14 @@ fn check_scored(args: &MineArgs, scores: &RerankScores, hits: &[QueryHits]) -> R
 }
 
 /// Chooses the negatives of every query and writes them.
-fn mine(args: &MineArgs, job: &MineJob<'_>, out: &mut dyn Write, name: &Path, ui: &Ui) -> crate::Result<()> {
+fn mine(
+    args: &MineArgs,
+    job: &MineJob<'_>,
+    missing: usize,
+    out: &mut dyn Write,
+    name: &Path,
+    ui: &Ui,
+) -> crate::Result<()> {
     let mining = job.choose().with_flag(Setting::Format, CORPUS_FORMAT)?;
     ui.skipped("", &mining.skipped);
     if let Some((count, first)) = &mining.missing {
@@ -316,7 +331,7 @@ fn mine(args: &MineArgs, job: &MineJob<'_>, out: &mut dyn Write, name: &Path, ui
         ui.warning(format!("{count} documents have no score in --scores, for example {first:?}"));
     }
     mining.write(out).map_err(|error| failure(error, name))?;
-    report(args, &mining, ui)
+    report(args, &mining, missing, ui)
 }
 
 /// A missing text is an error of the input, not of the output file.
@@ -331,7 +346,7 @@ fn failure(error: std::io::Error, name: &Path) -> Failure {
     }
 }
 
-fn report(args: &MineArgs, mining: &Mining<'_>, ui: &Ui) -> crate::Result<()> {
+fn report(args: &MineArgs, mining: &Mining<'_>, missing: usize, ui: &Ui) -> crate::Result<()> {
     let (queries, left_out) = (mining.queries(), mining.left_out());
     let (short, negatives) = (mining.short(), mining.negatives());
     if short > 0 {
@@ -353,6 +368,7 @@ fn report(args: &MineArgs, mining: &Mining<'_>, ui: &Ui) -> crate::Result<()> {
             "format": args.format.to_string(),
             "queries": queries,
             "left_out": left_out,
+            "missing": missing,
             "short": short,
             "positives": mining.positives(),
             "negatives": negatives,

@@ -1,5 +1,7 @@
 //! `toller data dureader`: how DuReader-retrieval was made, and its own formats.
 
+use std::collections::HashSet;
+
 use toller_datasets::{
     DomainFiles, Labelling, OtherDomain, PREDICTION_DEPTH, PassageIds, SpanF1, SpanUnit, label_dureader,
     read_official, similar_queries, write_official, write_other_domain, write_pool, write_prediction,
@@ -9,11 +11,12 @@ use toller_files::{Input, expand};
 use super::folder::FolderArgs;
 use crate::args::choice::by_name;
 use crate::args::input::{BadLinesArgs, QueriesArgs};
+use crate::args::number::finite;
 use crate::args::paths::InputPath;
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
-use crate::error::UsageError;
+use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Subcommand)]
@@ -103,7 +106,7 @@ pub struct SimilarArgs {
     queries: Vec<InputPath>,
 
     /// Queries are similar if their score is higher
-    #[arg(long, value_name = "SCORE", default_value_t = 0.5, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SCORE", default_value_t = 0.5, allow_negative_numbers = true, value_parser = finite)]
     threshold: f64,
 
     #[command(flatten)]
@@ -242,6 +245,13 @@ fn similar(args: &SimilarArgs, ui: &Ui) -> crate::Result<()> {
     let inputs: Vec<Input> = args.queries.iter().map(InputPath::input).collect();
     let queries = args.queries_input.read(&inputs, args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(&args.run, ui)?;
+    let known: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
+    if !run.queries.values().flatten().any(|hit| known.contains(hit.doc_id.as_str())) {
+        let message = format!("no document of {} is a query of --queries", args.run.input());
+        let hint =
+            "give --queries the training queries that were searched: they are the documents of the run";
+        return Err(Remedied::new(message, hint).into());
+    }
     let similar = similar_queries(&run, args.threshold);
     let (files, statistics) = similar.write(&queries, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)

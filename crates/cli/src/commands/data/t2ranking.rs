@@ -8,6 +8,7 @@ use toller_store::Store;
 use super::collections::{self, CollectionArgs};
 use super::folder::FolderArgs;
 use super::segment::{self, SegmentArgs};
+use crate::args::number::{check_limits, finite};
 use crate::args::paths::InputPath;
 use crate::args::qrels::read_judgments;
 use crate::args::runs::RunInputArgs;
@@ -45,7 +46,7 @@ pub struct DeduplicateArgs {
     passage_vectors: Vec<InputPath>,
 
     /// The largest distance at which two clusters are joined; of two passages it is that of their vectors
-    #[arg(long, value_name = "DISTANCE")]
+    #[arg(long, value_name = "DISTANCE", value_parser = finite)]
     distance: f64,
 
     #[command(flatten)]
@@ -68,11 +69,11 @@ pub struct UncertainArgs {
     folder: FolderArgs,
 
     /// The lowest score
-    #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true, value_parser = finite)]
     low: f64,
 
     /// The highest score
-    #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true, value_parser = finite)]
     high: f64,
 
     /// Leave out what is judged in this file (TREC, BEIR TSV, or pairs of ids)
@@ -115,6 +116,7 @@ fn vectors_of(store: &Store, wanted: &HashSet<&str>) -> HashMap<String, Vec<f32>
 }
 
 fn uncertain(args: &UncertainArgs, ui: &Ui) -> crate::Result<()> {
+    check_limits(("--low", args.low), ("--high", args.high))?;
     args.folder.check(std::iter::once(&args.run).chain(&args.judged), ui)?;
     let run = args.input.read(&args.run, ui)?;
     let read = |file| read_judgments(file, None, args.input.skip_bad_lines(), ui);
