@@ -193,3 +193,23 @@ fn limits_that_nothing_or_everything_passes_are_refused() {
         .fails(1, &["no document of x.run is a query of --queries", "hint: give --queries the training"]);
     assert!(!workspace.path("out").exists());
 }
+
+#[test]
+fn questions_of_squad_keep_their_answers() {
+    let workspace = Workspace::new();
+    let answer = |text: &str| serde_json::json!({"answer_start": 0, "text": text});
+    let paragraph = serde_json::json!({"context": "Oslo is north.", "qas": [
+        {"id": "q1", "question": "Where?", "answers": [answer("Oslo"), answer("Oslo"), answer("north")]},
+        {"id": "q2", "question": "Who?", "answers": [], "is_impossible": true},
+    ]});
+    let squad = serde_json::json!({"data": [{"title": "T", "paragraphs": [paragraph]}]});
+    workspace.write("squad.json", squad.to_string());
+    workspace.runs("data squad squad.json --output built");
+    assert_eq!(
+        workspace.lines("built/queries.jsonl"),
+        [r#"{"_id":"q1","text":"Where?","answers":["Oslo","north"]}"#, r#"{"_id":"q2","text":"Who?"}"#]
+    );
+    workspace.write("x.run", "q1 Q0 p0 1 9 x\n");
+    let accuracy = "accuracy x.run --queries built/queries.jsonl --corpus built/corpus.jsonl";
+    workspace.runs(&format!("{accuracy} -m Success@1")).prints(["0.5000"]);
+}

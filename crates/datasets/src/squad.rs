@@ -56,6 +56,17 @@ pub struct SquadQuestion {
 }
 
 impl SquadQuestion {
+    /// The different texts of the answers.
+    pub(crate) fn answer_texts(&self) -> Vec<String> {
+        let mut texts: Vec<String> = Vec::new();
+        for answer in self.answers.iter().filter(|answer| !answer.text.trim().is_empty()) {
+            if !texts.contains(&answer.text) {
+                texts.push(answer.text.clone());
+            }
+        }
+        texts
+    }
+
     /// Checks the id and the text. `ids` holds the ids of the questions before.
     pub(crate) fn check<'a>(&'a self, ids: &mut HashSet<&'a str>) -> Result<(), ParagraphProblem> {
         if !is_id(&self.id) {

@@ -18,8 +18,8 @@ pub struct SquadParagraphs {
     pub questions: usize,
 }
 
-/// Writes corpus.jsonl (paragraphs p0, p1, ... in the order of the sets), queries.jsonl and qrels.txt (in
-/// TREC's format) into `directory`, which is created if it does not exist. The files appear together, when
+/// Writes corpus.jsonl (paragraphs p0, p1, ... in the order of the sets), queries.jsonl with the answers, and
+/// qrels.txt (in TREC's format) into `directory`, which is created if it does not exist. The files appear together, when
 /// all are complete.
 ///
 /// With `titles` a paragraph has the title of its article. Every question counts, answered or not, since it
@@ -53,7 +53,8 @@ pub fn write_squad_paragraphs(
     }
     let mut queries = folder.file("queries.jsonl")?;
     for question in paragraphs.iter().flat_map(|(_, _, paragraph)| &paragraph.qas) {
-        queries.json(&QueryLine { id: &question.id, text: &question.question, answers: &[] })?;
+        let answers = question.answer_texts();
+        queries.json(&QueryLine { id: &question.id, text: &question.question, answers: &answers })?;
     }
     let mut judgments = folder.file("qrels.txt")?;
     for (index, (_, _, paragraph)) in paragraphs.iter().enumerate() {
