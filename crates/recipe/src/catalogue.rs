@@ -31,6 +31,8 @@ pub struct CommandSpec {
     pub resumes: bool,
     /// Whether the command takes an output that is there for its own if it is the one that it would make.
     pub adopts: bool,
+    /// Whether people fill in what the command writes with the format "csv".
+    pub makes_sheets: bool,
 }
 
 /// An option of a command.

@@ -60,6 +60,14 @@ pub enum RecipeError {
     /// Stores or indexes where steps would make others.
     #[error("{}", .0.join(", "))]
     OfOtherMaking(Vec<String>),
+    /// An output that people fill in, and that a step would replace.
+    #[error("{} was changed since step {step} wrote it: people may have filled it in", path.display())]
+    FilledIn {
+        /// The step.
+        step: String,
+        /// The output.
+        path: PathBuf,
+    },
     /// A step ended without writing what it should.
     #[error("step {step} ended and did not write {}", path.display())]
     NotWritten {
@@ -101,6 +109,7 @@ impl Explain for RecipeError {
                 Setting::Work,
                 Setting::Force
             )),
+            Self::FilledIn { .. } => Some("move it away, and run the recipe again".into()),
             Self::NotWritten { .. } => Some(
                 "this is a defect of toller: please report it with the recipe and the messages above".into(),
             ),

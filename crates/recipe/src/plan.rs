@@ -44,6 +44,8 @@ pub struct PlannedStep {
     pub resumes: bool,
     /// Whether the command accepts an output that is there already, if it is the one that it would make.
     pub adopts: bool,
+    /// Whether people fill in its outputs, which are then theirs.
+    pub is_filled_in: bool,
 }
 
 impl Plan {
@@ -72,7 +74,20 @@ impl Plan {
             let (name, command) = (step.name.clone(), step.command.clone());
             let needs = planner.needs(&arguments);
             let (resumes, adopts) = (spec.resumes, spec.adopts);
-            steps.push(PlannedStep { name, command, arguments, stdout, needs, resumes, adopts });
+            let is_sheet = |argument: &Argument| {
+                argument.option == "format" && argument.pieces == [Piece::Text("csv".to_owned())]
+            };
+            let is_filled_in = spec.makes_sheets && arguments.iter().any(is_sheet);
+            steps.push(PlannedStep {
+                name,
+                command,
+                arguments,
+                stdout,
+                needs,
+                resumes,
+                adopts,
+                is_filled_in,
+            });
         }
         planner.check_expected()?;
         let steps = in_order(recipe, steps)?;

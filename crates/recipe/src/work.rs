@@ -129,8 +129,8 @@ impl Work {
             return Ok(Status::Unfinished);
         }
         for (output, checksum) in &before.outputs {
-            if checksum.is_none() || self.state.contents.checksum(&self.directory.join(output))? != *checksum
-            {
+            let found = self.state.contents.checksum(&self.directory.join(output))?;
+            if checksum.is_none() || found.is_none() || (found != *checksum && !step.is_filled_in) {
                 return Ok(Status::Damaged(output.clone()));
             }
         }
@@ -169,10 +169,31 @@ impl Work {
         step.adopts && self.directory.join(output).join("manifest.json").is_file()
     }
 
+    /// Whether people may have filled in an output that is there, since nothing says how it was written. The
+    /// command of the step then decides.
+    ///
+    /// # Errors
+    /// An output that was changed since the step wrote it.
+    fn is_of_people(&mut self, step: &PlannedStep, output: &Path) -> Result<bool, RecipeError> {
+        if !step.is_filled_in {
+            return Ok(false);
+        }
+        let Some(written) =
+            self.state.steps.get(&step.name).and_then(|before| *before.outputs.get(output)?)
+        else {
+            return Ok(true);
+        };
+        let path = self.directory.join(output);
+        if self.state.contents.checksum(&path)? == Some(written) {
+            return Ok(false);
+        }
+        Err(RecipeError::FilledIn { step: step.name.clone(), path })
+    }
+
     /// Records that a step of this status begins, and removes outputs that the step would not resume.
     ///
     /// # Errors
-    /// A file or directory in the way that no step made.
+    /// A file or directory in the way that no step made, or that people filled in.
     pub fn begin(&mut self, step: &PlannedStep, status: &Status, models: &Models) -> Result<(), RecipeError> {
         let goes_on = match status {
             Status::Unfinished => true,
@@ -185,7 +206,10 @@ impl Work {
                 return Err(RecipeError::Foreign(vec![path]));
             }
             let adopts = step.adopts && !self.force && !self.state.owns(output);
-            if path.symlink_metadata().is_ok() && !goes_on && !adopts {
+            // A file is written whole, so there is nothing to go on with.
+            let goes_on = goes_on && !path.is_file();
+            let is_there = path.symlink_metadata().is_ok();
+            if is_there && !goes_on && !adopts && !self.is_of_people(step, output)? {
                 remove(&path)?;
             }
             if let Some(parent) = path.parent() {

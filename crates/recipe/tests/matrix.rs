@@ -77,7 +77,12 @@ impl Catalogue for Make {
         let option = |name: &str, takes| OptionSpec { name: name.to_owned(), positional: false, takes };
         let options =
             vec![option("from", Takes::Input), option("to", Takes::Output), option("how", Takes::Value)];
-        (name == "make").then_some(CommandSpec { options, resumes: false, adopts: false })
+        (name == "make").then_some(CommandSpec {
+            options,
+            resumes: false,
+            adopts: false,
+            makes_sheets: false,
+        })
     }
 
     fn names(&self) -> Vec<String> {

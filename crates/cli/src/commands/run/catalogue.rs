@@ -21,6 +21,9 @@ const MENDING: [&str; 2] = ["encode", "store import"];
 /// Commands that know whether an output that is there is the one that they would make.
 const ADOPTING: [&str; 3] = ["encode", "index", "store import"];
 
+/// Commands whose CSV people fill in. Each refuses to replace what is filled in.
+const OF_SHEETS: [&str; 2] = ["annotate packages", "diff"];
+
 /// The commands of this binary.
 pub(super) struct CommandCatalogue {
     root: Command,
@@ -55,8 +58,12 @@ impl Catalogue for CommandCatalogue {
     fn command(&self, name: &str) -> Option<CommandSpec> {
         let (_, command) = self.leaves().into_iter().find(|(known, _)| known == name)?;
         let options = command.get_arguments().filter(|argument| is_of_a_step(argument)).map(option);
-        let (resumes, adopts) = (MENDING.contains(&name), ADOPTING.contains(&name));
-        Some(CommandSpec { options: options.collect(), resumes, adopts })
+        Some(CommandSpec {
+            options: options.collect(),
+            resumes: MENDING.contains(&name),
+            adopts: ADOPTING.contains(&name),
+            makes_sheets: OF_SHEETS.contains(&name),
+        })
     }
 
     fn names(&self) -> Vec<String> {
