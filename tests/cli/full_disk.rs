@@ -77,6 +77,19 @@ fn a_search_leaves_no_half_run() {
 }
 
 #[test]
+fn packages_appear_all_or_none() {
+    let workspace = Workspace::new();
+    let run: String = (0..300).map(|query| format!("q{query} Q0 d 1 1 x\n")).collect();
+    workspace.write("x.run", run);
+    workspace.write("c.jsonl", format!("{{\"_id\":\"d\",\"text\":\"{}\"}}\n", "word ".repeat(100)));
+    let Some(_disk) = SmallDisk::mount(&workspace, 64 << 10) else { return };
+    workspace
+        .toller("annotate packages x.run --corpus c.jsonl --size 10 --format csv --output disk/packages")
+        .fails(1, &["error: cannot write disk/packages/package-", "No space left", "hint: free some space"]);
+    assert_eq!(workspace.path("disk/packages").read_dir().unwrap().count(), 0);
+}
+
+#[test]
 fn stdout_that_takes_no_data_is_named() {
     let workspace = Workspace::with_xquad();
     workspace.runs("encode --model tiny-bert --corpus data/corpus.jsonl --output store");

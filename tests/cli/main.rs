@@ -33,6 +33,7 @@ mod objects;
 mod output;
 mod ranks;
 mod recipes;
+mod replaced;
 mod report;
 mod reproduce;
 mod rerank;

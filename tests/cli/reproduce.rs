@@ -186,11 +186,16 @@ fn the_page_and_the_markdown_have_what_was_measured() {
     );
     for same in ["-", "./results.md"] {
         let both = format!("reproduce --output {same} --markdown {}", same.trim_start_matches("./"));
-        workspace.toller(&both).fails(2, &["would both write to", "give --markdown another file"]);
+        workspace.toller(&both).fails(2, &["would both write to", "hint: give --output another name"]);
     }
     workspace.runs("reproduce --output page.html");
     workspace
         .toller("reproduce --output results.md")
         .fails(2, &["results.md is there already, and it is not a page"]);
+    workspace.runs("reproduce --markdown results.md");
+    workspace.write("results.md", "# My notes\n");
+    workspace
+        .toller("reproduce --markdown results.md")
+        .fails(2, &["results.md is there already, and it is not what `toller reproduce` writes"]);
     workspace.toller("reproduce --configs none").fails(1, &["cannot read none"]);
 }

@@ -38,13 +38,16 @@ pub fn main(arguments: &[OsString]) -> u8 {
     mapped::guard();
     quiet_guarded_panics();
     install_object_stores();
-    let matches = args::help::command().try_get_matches_from(arguments);
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let mut command = args::help::command();
+    let matches = command.try_get_matches_from_mut(arguments);
+    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return usage::report(error, wants_json(arguments)),
     };
     let ui = cli.ui();
-    match commands::run(&cli, &ui) {
+    let checked = args::outputs::check(&command, &matches).map_err(Into::into);
+    match checked.and_then(|()| commands::run(&cli, &ui)) {
         Ok(()) => 0,
         Err(error) => error::report(&error, ui.json),
     }

@@ -105,6 +105,29 @@ impl Format {
         (self == Self::T2Ranking).then_some("qid\tpid\tindex\tscore")
     }
 
+    /// Whether a file that begins with this line is of this format. Pairs of identifiers could be judgments
+    /// just as well, so no line shows that they are negatives.
+    #[must_use]
+    pub fn is_shown_by(self, line: &str) -> bool {
+        let is_json = |first: &str, other: &str| {
+            line.starts_with(&format!("{{\"{first}\":")) && line.contains(&format!("\"{other}\":"))
+        };
+        let is_table = |width: usize, labels: &[&str]| {
+            let cells: Vec<&str> = line.split('\t').collect();
+            cells.len() == width && cells.last().is_some_and(|last| labels.contains(last))
+        };
+        match self {
+            Self::Jsonl => is_json("query_id", "positives"),
+            Self::Tevatron => is_json("query_id", "positive_passages"),
+            Self::Triplets => is_json("query", "positive"),
+            Self::Pairs => false,
+            Self::T2Ranking => Some(line) == self.header(),
+            Self::RocketQa => is_table(6, &["0"]),
+            // Judgments have a 0 where this has a title.
+            Self::RocketQaCross => is_table(4, &["0", "1"]) && line.split('\t').nth(1) != Some("0"),
+        }
+    }
+
     /// The lines of one query.
     ///
     /// # Errors
@@ -286,7 +309,12 @@ mod tests {
             (Format::RocketQa, "what\tA\tone two\t\tfo\"ur \t0\n"),
             (Format::RocketQaCross, "what\tA\tone two\t1\nwhat\t\tthree\t1\nwhat\t\tfo\"ur \t0\n"),
         ] {
-            assert_eq!(written(format, &mined)?, expected, "{format}");
+            let lines = written(format, &mined)?;
+            assert_eq!(lines, expected, "{format}");
+            let first = format.header().or(lines.lines().next()).unwrap_or_default();
+            let shows: Vec<Format> =
+                Format::ALL.into_iter().filter(|other| other.is_shown_by(first)).collect();
+            assert_eq!(shows, if format == Format::Pairs { vec![] } else { vec![format] });
         }
         // Two negatives for each positive, and the scores of a reranker.
         let dealt = Mined {

@@ -16,6 +16,20 @@ pub struct DataFile {
     pub content: Vec<u8>,
 }
 
+impl DataFile {
+    /// What a file of this name begins with, whatever is in the report: a file with another beginning is none.
+    #[must_use]
+    pub fn start(&self) -> &[u8] {
+        let end = match self.name {
+            "report.json" => b':',
+            // Each measure is a column.
+            "queries.csv" => return b"query_id,run,",
+            _ => b'\n',
+        };
+        self.content.split(|&byte| byte == end).next().unwrap_or_default()
+    }
+}
+
 /// Rows of cells.
 type Rows<'a> = Box<dyn Iterator<Item = Vec<Cow<'a, str>>> + 'a>;
 

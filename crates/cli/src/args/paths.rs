@@ -10,9 +10,7 @@ use clap::builder::{
     PathBufValueParser, StringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory,
 };
 use toller_corpus::is_trec_run;
-use toller_files::{
-    AtomicFile, CompressedWriter, Compression, FileError, Input, InputReader, expand, is_object_url,
-};
+use toller_files::{AtomicFile, CompressedWriter, Compression, FileError, Input, expand, is_object_url};
 
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -118,25 +116,9 @@ impl OutputPath {
         Ok(())
     }
 
-    /// Refuses a file that is there and does not begin with `start`, as `what` does: it was named by mistake.
-    /// A compressed file counts as its content.
-    pub fn check_replaces(&self, what: &str, start: &str) -> Result<(), UsageError> {
-        // A pipe or a device has nothing to lose.
-        let is_full = self.0.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
-        let is_alike = |mut file: InputReader| file.peek(start.len()).eq_ignore_ascii_case(start.as_bytes());
-        if is_full && !self.is_stdout() && !InputReader::open(&Input::parse(&self.0)).is_ok_and(is_alike) {
-            return Err(UsageError::new(
-                format!("{} is there already, and it is not {what}", self.0.display()),
-                "give it another name, or remove that file",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Refuses a file that cannot hold a page: by its ending, or since it is there and holds something else.
-    pub fn check_page(&self) -> Result<(), UsageError> {
-        self.check_ending("a page in HTML", "html")?;
-        self.check_replaces("a page in HTML", "<!doctype html")
+    /// A file in this directory.
+    pub fn file(&self, name: impl AsRef<Path>) -> Self {
+        Self(self.0.join(name))
     }
 
     /// Refuses a name that ends as files of another format do: programs go by the ending.

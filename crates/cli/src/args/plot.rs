@@ -6,6 +6,7 @@ use toller_files::AtomicFile;
 use toller_plot::Figure;
 
 use super::paths::OutputPath;
+use super::replacing::begins_with;
 
 /// Flags of the commands that draw what they measured.
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,7 @@ impl Plot {
     /// Creates the file.
     pub fn create(path: &OutputPath) -> crate::Result<Self> {
         path.check_ending("a figure in SVG", "svg")?;
-        path.check_replaces("a figure in SVG", "<svg")?;
+        path.check_replaces("a figure in SVG", |file| begins_with(file, "<svg"))?;
         Ok(Self(Some(AtomicFile::create(path)?)))
     }
 

@@ -7,6 +7,7 @@ use toller_corpus::{RunWriteError, TrecRunWriter, is_trec_run};
 use toller_shares::is_partial_run;
 
 use super::paths::{Inputs, OutputPath};
+use super::replacing::OverwriteArgs;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -26,9 +27,8 @@ pub struct RunOutputArgs {
     #[arg(long)]
     tab_separated: bool,
 
-    /// Replace an existing --output even if it is not a run
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
 }
 
 fn tag(text: &str) -> Result<String, String> {
@@ -51,7 +51,7 @@ impl RunOutputArgs {
     /// with `--json`.
     pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
         inputs.check_with(self.output()?, ui)?;
-        self.check_replaced(self.output()?, "a TREC run", is_trec_run)
+        self.check_replaces_run(self.output()?)
     }
 
     /// The file of the partial run of share `index` of `of`, next to the run of all:
@@ -60,25 +60,13 @@ impl RunOutputArgs {
     pub fn part(&self, index: u32, of: u32, inputs: &Inputs<'_>, ui: &Ui) -> Result<OutputPath, UsageError> {
         let part = self.output()?.with_suffix(&format!(".part-{index:05}-of-{of:05}"));
         inputs.check_with(&part, ui)?;
-        self.check_replaced(&part, "a partial run", is_partial_run)?;
+        self.overwrite.check(&part, "a partial run", is_partial_run)?;
         Ok(part)
     }
 
-    /// Refuses to replace a file that is not of the kind that is written.
-    fn check_replaced(
-        &self,
-        output: &OutputPath,
-        kind: &str,
-        is_of_kind: impl Fn(&Path) -> bool,
-    ) -> Result<(), UsageError> {
-        let found = || output.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
-        if self.overwrite || output.is_stdout() || !found() || is_of_kind(output) {
-            return Ok(());
-        }
-        Err(UsageError::new(
-            format!("{} is there already, and it is not {kind}", output.display()),
-            "give --output another name, or add --overwrite",
-        ))
+    /// Refuses a file that is there and is not a run, for another run of the same command.
+    pub fn check_replaces_run(&self, output: &OutputPath) -> Result<(), UsageError> {
+        self.overwrite.check(output, "a TREC run", is_trec_run)
     }
 
     /// Opens the output, lets `fill` write the run, and commits it. An output that cannot be written fails

@@ -16,6 +16,7 @@ use crate::args::input::CORPUS_FORMAT;
 use crate::args::number::{check_limits, finite};
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsIfAnyArgs;
+use crate::args::replacing::{OverwriteArgs, has_first_line};
 use crate::args::runs::RunInputArgs;
 use crate::args::sparse::SparseArgs;
 use crate::args::texts::TextsArgs;
@@ -73,6 +74,9 @@ pub struct MineArgs {
     /// File to write to; - for stdout
     #[arg(short, long, value_name = "FILE")]
     output: OutputPath,
+
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
 
     /// Format of the file that is written
     #[arg(long, value_name = "NAME", default_value_t, value_parser = by_name::<Format>(Format::NAMES))]
@@ -227,7 +231,12 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
         return Err(UsageError::new(message, "give --corpus a file"));
     }
     let read = args.run.iter().chain(&args.qrels.qrels).chain(&args.scores.scores).chain(args.texts.files());
-    Inputs::files(read).check_with(&args.output, ui)
+    Inputs::files(read).check_with(&args.output, ui)?;
+    let is_of_format = |file: &Path| has_first_line(file, |line| args.format.is_shown_by(line));
+    if args.format == Format::Pairs {
+        return args.overwrite.check_new(&args.output);
+    }
+    args.overwrite.check(&args.output, &format!("a file of negatives as {}", args.format), is_of_format)
 }
 
 /// The hits of each query, best first, as deep as negatives are taken from.

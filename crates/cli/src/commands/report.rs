@@ -6,11 +6,13 @@ use std::path::Path;
 use toller_eval::parse_measures;
 use toller_files::{AtomicFile, FileError};
 use toller_ir::{Qrels, counted};
-use toller_report::{Analyst, Report, ReportOptions, data_files, report_page};
+use toller_report::{Analyst, DataFile, Report, ReportOptions, data_files, report_page};
 
 use crate::args::evaluation::read_groups;
+use crate::args::outputs::is_same_place;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
+use crate::args::replacing::begins_with;
 use crate::args::runs::{RunInputArgs, run_names};
 use crate::args::statistics::TestArg;
 use crate::args::texts::TextsArgs;
@@ -91,9 +93,10 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     let report = analyse(args, &paths, &qrels, options, ui)?;
     let texts = args.texts.read(&report.wanted(), args.input.skip_bad_lines(), ui)?;
     let page = report_page(&report, &texts);
+    let data = args.data.as_ref().map(|directory| data_of(&report, directory, &args.output)).transpose()?;
     args.output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?))?;
-    if let Some(directory) = &args.data {
-        write_data(&report, directory)?;
+    if let (Some(directory), Some(data)) = (&args.data, &data) {
+        write_data(data, directory)?;
     }
     if args.output.is_stdout() {
         return Ok(());
@@ -169,13 +172,31 @@ impl ReportArgs {
     }
 }
 
-/// Writes the files of the data; each appears whole.
-fn write_data(report: &Report, directory: &Path) -> crate::Result<()> {
-    std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+/// The files of the data. Refuses to replace the page, and files that are no data of a report.
+fn data_of(
+    report: &Report,
+    directory: &OutputPath,
+    page: &OutputPath,
+) -> crate::Result<Vec<(OutputPath, DataFile)>> {
+    let mut files = Vec::new();
     for data in data_files(report)? {
-        let path = directory.join(data.name);
-        let mut file = AtomicFile::create(&path)?;
-        file.write_all(&data.content).map_err(FileError::on("write", &path))?;
+        let path = directory.file(data.name);
+        if is_same_place(&path, page) {
+            let message = format!("--output and --data would both write to {}", page.display());
+            return Err(UsageError::new(message, "give --output another name").into());
+        }
+        path.check_replaces("the data of a report", |file| begins_with(file, data.start()))?;
+        files.push((path, data));
+    }
+    Ok(files)
+}
+
+/// Writes the files of the data; each appears whole.
+fn write_data(files: &[(OutputPath, DataFile)], directory: &Path) -> crate::Result<()> {
+    std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+    for (path, data) in files {
+        let mut file = AtomicFile::create(&**path)?;
+        file.write_all(&data.content).map_err(FileError::on("write", &**path))?;
         file.commit()?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! `toller annotate`: judgments by people.
 
 mod agreement;
+mod folder;
 mod packages;
 mod sheets;
 mod vote;

@@ -1,18 +1,19 @@
 //! `toller annotate packages`: what runs retrieved, as packages to judge.
 
 use std::io::Write;
-use std::path::Path;
 use std::str::FromStr;
 
 use toller_annotation::{Package, Pair, Pool, packages};
-use toller_files::{AtomicFile, FileError};
+use toller_ir::counted;
 use toller_report::{GradeLabel, Texts, Wanted, annotation_page};
 
+use super::folder;
 use crate::args::id_lines;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::replacing::OverwriteArgs;
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
-use crate::error::Remedied;
+use crate::error::{Remedied, of_csv};
 use crate::ui::Ui;
 
 /// Pools the first documents of runs, and writes them as packages: a page or a sheet for each.
@@ -59,6 +60,9 @@ pub struct PackagesArgs {
     /// Directory to write the packages to
     #[arg(short, long, value_name = "DIR")]
     output: OutputPath,
+
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
 
     #[command(flatten)]
     input: RunInputArgs,
@@ -111,16 +115,12 @@ pub fn run(args: &PackagesArgs, ui: &Ui) -> crate::Result<()> {
     }
     let texts = args.texts.read(&wanted, args.input.skip_bad_lines(), ui)?;
     let packages = packages(&pool, args.size as usize, args.seed);
-    let directory: &Path = &args.output;
-    std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
-    for package in &packages {
-        write_package(args, package, &texts, directory)?;
-    }
-    let (pairs, count) = (pool.pairs.len(), packages.len());
-    ui.status(format!("{pairs} pairs in {count} packages in {}", directory.display()));
-    ui.json(|| {
-        serde_json::json!({ "output": directory.display().to_string(), "packages": count, "pairs": pairs })
-    })
+    let files: Result<Vec<folder::File>, _> =
+        packages.iter().map(|package| file(package, &texts, args)).collect();
+    folder::write(&args.output, &files.map_err(of_csv)?, args.overwrite)?;
+    let (pairs, count, output) = (pool.pairs.len(), packages.len(), args.output.display().to_string());
+    ui.status(format!("{} in {} in {output}", counted(pairs, "pair"), counted(count, "package")));
+    ui.json(|| serde_json::json!({ "output": output, "packages": count, "pairs": pairs }))
 }
 
 fn pooled(args: &PackagesArgs, ui: &Ui) -> crate::Result<Pool> {
@@ -142,24 +142,17 @@ fn pooled(args: &PackagesArgs, ui: &Ui) -> crate::Result<Pool> {
     Ok(pool)
 }
 
-/// Writes a package; the file appears whole.
-fn write_package(
-    args: &PackagesArgs,
-    package: &Package,
-    texts: &Texts,
-    directory: &Path,
-) -> crate::Result<()> {
-    let extension = if args.format == FormatArg::Html { "html" } else { "csv" };
-    let path = directory.join(format!("package-{:04}.{extension}", package.number));
-    let mut file = AtomicFile::create(&path)?;
-    match args.format {
-        FormatArg::Html => {
-            let page = annotation_page(package, texts, &args.grades.0);
-            file.write_all(page.as_bytes()).map_err(FileError::on("write", &path))?;
+/// The name and the content of a package.
+fn file(package: &Package, texts: &Texts, args: &PackagesArgs) -> csv::Result<folder::File> {
+    let (extension, content) = match args.format {
+        FormatArg::Html => ("html", annotation_page(package, texts, &args.grades.0).into_bytes()),
+        FormatArg::Csv => {
+            let mut content = Vec::new();
+            sheet(package, texts, &mut content)?;
+            ("csv", content)
         }
-        FormatArg::Csv => sheet(package, texts, &mut file).map_err(crate::error::of_csv)?,
-    }
-    Ok(file.commit()?)
+    };
+    Ok((format!("package-{:04}.{extension}", package.number), content))
 }
 
 fn sheet(package: &Package, texts: &Texts, out: impl Write) -> csv::Result<()> {

@@ -5,6 +5,8 @@ use toller_annotation::{Vote, vote};
 use super::sheets::SheetsArgs;
 use crate::args::paths::{Inputs, OutputPath};
 use crate::args::qrels::write_judgments;
+use crate::args::replacing::{JUDGMENTS, OverwriteArgs, is_judgments};
+use crate::error::UsageError;
 use crate::ui::Ui;
 
 /// Makes judgments of filled sheets by a vote, as TREC qrels.
@@ -28,11 +30,24 @@ pub struct VoteArgs {
     /// File to write the pairs without a winner to: a query's id and a document's on each line
     #[arg(long, value_name = "FILE")]
     undecided: Option<OutputPath>,
+
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
+}
+
+fn check_usage(args: &VoteArgs, ui: &Ui) -> Result<(), UsageError> {
+    let sheets = Inputs::files(&args.sheets.sheets);
+    sheets.check_with(&args.output, ui)?;
+    args.overwrite.check(&args.output, JUDGMENTS, is_judgments)?;
+    let Some(undecided) = &args.undecided else { return Ok(()) };
+    sheets.check_kept(undecided)?;
+    // Pairs of identifiers could be judgments just as well.
+    args.overwrite.check_new(undecided)
 }
 
 /// Reads the sheets and writes the judgments.
 pub fn run(args: &VoteArgs, ui: &Ui) -> crate::Result<()> {
-    Inputs::files(&args.sheets.sheets).check_with(&args.output, ui)?;
+    check_usage(args, ui)?;
     let ratings = args.sheets.read(ui)?;
     let Vote { qrels, decided, undecided } = vote(&ratings, args.votes as usize);
     write_judgments(&args.output, &qrels, ui)?;

@@ -7,7 +7,7 @@ use toller_eval::EvalOptions;
 use toller_report::{FailedQuery, Failures, Judged, RetrievedDocument, Sample, Texts, Wanted, failures_page};
 
 use super::report::{excerpt, passage};
-use super::sheet::CATEGORY;
+use super::sheet::{CATEGORY, NOTE};
 use super::{DiffArgs, FormatArg};
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::run_names;
@@ -113,9 +113,7 @@ fn json(failures: &Failures, texts: &Texts, out: &mut impl Write) -> crate::Resu
 /// A row for each query, or for each query and document, with empty columns for a category and a note.
 fn sheet(failures: &Failures, texts: &Texts, per_pair: bool, out: impl Write) -> csv::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
-    rows.write_record([
-        "query_id", "query", "rank", "doc_id", "text", "judged", "relevant", CATEGORY, "note",
-    ])?;
+    rows.write_record(["query_id", "query", "rank", "doc_id", "text", "judged", "relevant", CATEGORY, NOTE])?;
     for query in &failures.shown {
         let shown = if per_pair { query.documents.len() } else { 1 };
         let relevant: Vec<&str> = query.relevant.iter().map(|document| document.doc_id.as_str()).collect();

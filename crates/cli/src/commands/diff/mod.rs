@@ -15,6 +15,7 @@ use toller_report::{Choice, ContrastOptions, diff_page};
 use self::listing::Listing;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
+use crate::args::replacing::{OverwriteArgs, PAGE, is_page};
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
 use crate::error::{UsageError, of_csv};
@@ -79,12 +80,15 @@ pub struct DiffArgs {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: OutputPath,
 
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
+
     /// The lowest grade that is relevant, for measures that do not name their own
     #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
     relevance_level: u32,
 
     /// Only count the categories in this sheet, which --format csv or the page wrote and you filled in
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output", "failed_at"])]
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output", "overwrite", "failed_at"])]
     tally: Option<InputPath>,
 
     #[command(flatten)]
@@ -143,6 +147,9 @@ fn write(listing: &Listing, format: FormatArg, mut out: &mut dyn Write) -> crate
     }
 }
 
+/// What [`tally::is_empty`] recognizes.
+const EMPTY_SHEET: &str = "a sheet of `toller diff` in which nothing is filled in";
+
 /// Refuses wrong usage before anything is read; returns the judgments.
 fn check_usage<'a>(args: &'a DiffArgs, ui: &Ui) -> Result<&'a QrelsArgs, UsageError> {
     let Some(qrels) = &args.qrels else {
@@ -152,8 +159,13 @@ fn check_usage<'a>(args: &'a DiffArgs, ui: &Ui) -> Result<&'a QrelsArgs, UsageEr
     let inputs = Inputs::files(read);
     inputs.check()?;
     inputs.check_kept(&args.output)?;
-    if args.format(ui) == FormatArg::Html {
-        args.output.check_page()?;
+    match args.format(ui) {
+        FormatArg::Html => {
+            args.output.check_ending(PAGE, "html")?;
+            args.overwrite.check(&args.output, PAGE, is_page)?;
+        }
+        FormatArg::Csv => args.overwrite.check(&args.output, EMPTY_SHEET, tally::is_empty)?,
+        FormatArg::Text | FormatArg::Json => {}
     }
     Ok(qrels)
 }

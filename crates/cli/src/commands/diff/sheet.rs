@@ -5,8 +5,9 @@ use std::io::Write;
 use super::listing::Listing;
 use crate::table::as_text;
 
-/// The columns before the values of the runs, and after.
+/// The columns to fill in.
 pub(super) const CATEGORY: &str = "category";
+pub(super) const NOTE: &str = "note";
 /// The loss or gain of a query.
 pub(super) const GAIN: &str = "gain";
 
@@ -25,7 +26,7 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
         "first",
         "first_text",
         CATEGORY,
-        "note",
+        NOTE,
     ])?;
     for query in &listing.contrast.shown {
         let rank = |rank: Option<usize>| rank.map_or("-".to_owned(), |rank| rank.to_string());

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use toller_files::{Input, InputReader};
 
-use super::sheet::{CATEGORY, GAIN};
+use super::sheet::{CATEGORY, GAIN, NOTE};
 use super::{FormatArg, name_of};
 use crate::error::{Remedied, UsageError, of_csv};
 use crate::table::{Align, table};
@@ -83,6 +83,19 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()>
     let (filled, rows) = (tally.filled, tally.rows);
     ui.status(format!("{filled} of {rows} {unit} have a category in {}", name_of(sheet)));
     Ok(())
+}
+
+/// Whether a file is a sheet in which nobody has filled in a category or a note.
+pub(super) fn is_empty(path: &Path) -> bool {
+    let Ok(file) = InputReader::open(&Input::parse(path)) else { return false };
+    let mut reader = csv::Reader::from_reader(file);
+    let Ok(headers) = reader.headers().cloned() else { return false };
+    let columns = [CATEGORY, NOTE].map(|name| headers.iter().position(|header| header == name));
+    let [Some(category), Some(note)] = columns else { return false };
+    let is_blank = |row: csv::Result<csv::StringRecord>| {
+        row.is_ok_and(|row| [category, note].iter().all(|at| row.get(*at).is_some_and(str::is_empty)))
+    };
+    reader.records().all(is_blank)
 }
 
 /// Reads a sheet. A cell may hold several categories, separated by semicolons; the row counts for each of

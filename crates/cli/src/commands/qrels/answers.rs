@@ -6,6 +6,7 @@ use toller_ir::counted;
 use crate::args::answers::AnswerArgs;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::write_judgments;
+use crate::args::replacing::{JUDGMENTS, OverwriteArgs, is_judgments};
 use crate::args::runs::RunInputArgs;
 use crate::ui::Ui;
 
@@ -35,11 +36,15 @@ pub struct AnswersArgs {
     /// File of the judgments; `-` is stdout
     #[arg(long, short, value_name = "FILE")]
     output: OutputPath,
+
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
 }
 
 /// Judges.
 pub fn run(args: &AnswersArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(args.runs.iter().chain(args.answers.files())).check_with(&args.output, ui)?;
+    args.overwrite.check(&args.output, JUDGMENTS, is_judgments)?;
     let questions = args.answers.questions(args.input.skip_bad_lines(), ui)?;
     let mut search = args.answers.search(&questions).for_judgments();
     for path in &args.runs {

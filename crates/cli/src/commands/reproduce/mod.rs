@@ -13,7 +13,7 @@ use toller_report::reproduction_page;
 use self::collect::Collector;
 use crate::args::paths::OutputPath;
 use crate::commands::run::{Outlook, work_directory};
-use crate::error::{Context, UsageError};
+use crate::error::Context;
 use crate::ui::Ui;
 
 /// Compares published figures with what recipes measured here, on a page.
@@ -42,8 +42,10 @@ pub struct ReproduceArgs {
 
 /// Looks at every recipe and writes what was asked for.
 pub fn run(args: &ReproduceArgs, ui: &Ui) -> crate::Result<()> {
-    check_outputs(args)?;
     args.output.as_ref().map_or(Ok(()), OutputPath::check_page)?;
+    if let Some(table) = &args.markdown {
+        table.check_replaces("what `toller reproduce` writes in Markdown", output::is_markdown)?;
+    }
     let files = toml_files(args)?;
     let mut figures = Vec::new();
     let mut recipes = Vec::new();
@@ -72,17 +74,6 @@ pub fn run(args: &ReproduceArgs, ui: &Ui) -> crate::Result<()> {
         return Ok(());
     }
     ui.show(|| output::json(&reproduction), |out| out.write_all(output::table(&reproduction).as_bytes()))
-}
-
-/// Refuses one file, or stdout, for the page and for the table.
-fn check_outputs(args: &ReproduceArgs) -> Result<(), UsageError> {
-    let (Some(page), Some(table)) = (&args.output, &args.markdown) else { return Ok(()) };
-    let absolute = |path: &OutputPath| std::path::absolute(path).ok();
-    if absolute(page) != absolute(table) {
-        return Ok(());
-    }
-    let message = format!("--output and --markdown would both write to {}", page.display());
-    Err(UsageError::new(message, "give --markdown another file"))
 }
 
 /// The TOML files of the folder, in the order of their names.

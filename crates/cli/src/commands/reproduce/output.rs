@@ -1,10 +1,12 @@
 //! A reproduction as a table, as Markdown and as JSON.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use toller_report::{Outcome, ReproducedTable, ReproducedValue, Reproduction};
 
+use crate::args::replacing::has_line;
 use crate::table::{Align, table as text_table};
 
 /// A line for each source: how many of its figures were measured.
@@ -30,6 +32,15 @@ pub(super) fn table(reproduction: &Reproduction) -> String {
     text_table(&rows, &[Align::Left, right, right, right, right, right, right])
 }
 
+/// The titles of the columns in Markdown, in the third line of what [`markdown`] makes.
+const TITLES: &str =
+    "| Table | System | Collection | Measure | Published | Measured | Tolerance | Outcome | Date |";
+
+/// Whether a file is what [`markdown`] made. People keep such tables under words of their own.
+pub(super) fn is_markdown(file: &Path) -> bool {
+    has_line(file, 2, |line| line == TITLES)
+}
+
 /// What was measured, one line each, under a heading for each source.
 pub(super) fn markdown(reproduction: &Reproduction) -> String {
     let mut text = String::new();
@@ -38,11 +49,9 @@ pub(super) fn markdown(reproduction: &Reproduction) -> String {
         if rows.is_empty() {
             continue;
         }
-        let titles =
-            "| Table | System | Collection | Measure | Published | Measured | Tolerance | Outcome | Date |";
         let line = "|---|---|---|---|---|---|---|---|---|";
         // Writing to a string does not fail.
-        let _ = write!(text, "## {}\n\n{titles}\n{line}\n{rows}\n", escaped(&paper.name));
+        let _ = write!(text, "## {}\n\n{TITLES}\n{line}\n{rows}\n", escaped(&paper.name));
     }
     text
 }

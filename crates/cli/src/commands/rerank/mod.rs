@@ -81,7 +81,13 @@ fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.reranker.check()?;
     let reranking = &args.reranker.reranking;
     let files = [&args.run, &args.queries].into_iter().chain(&reranking.corpus);
-    args.output.check(&Inputs::files(files).and_directories(reranking.directories()), ui)
+    let inputs = Inputs::files(files).and_directories(reranking.directories());
+    for scores in args.keep_model_scores.iter().flat_map(|to| model_scores::files(to, &args.reranker.models))
+    {
+        inputs.check_kept(&scores)?;
+        args.output.check_replaces_run(&scores)?;
+    }
+    args.output.check(&inputs, ui)
 }
 
 /// Reads, reranks and writes. The reranker has the cache of the scores, which may have to be removed once the

@@ -1,26 +1,23 @@
 //! `--keep-model-scores`: the scores of each model.
 
 use std::fs;
-use std::path::Path;
 
 use toller_corpus::TrecRunWriter;
 use toller_files::{AtomicFile, FileError};
 use toller_pipeline::rerank::{Candidates, Reranked};
 
-use crate::args::paths::{ModelName, last_part};
+use crate::args::paths::{ModelName, OutputPath, last_part};
 
 /// Writes a run for each model: the hits that it scored, by its own scores, ties in the first stage's order.
 pub(super) fn write(
-    directory: &Path,
+    directory: &OutputPath,
     models: &[ModelName],
     candidates: &[Candidates<'_>],
     reranked: &Reranked,
 ) -> crate::Result<()> {
     fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
-    for (number, (model, scores)) in (1..).zip(models.iter().zip(&reranked.model_scores)) {
-        let tag = tag(model);
-        let path = directory.join(format!("{number}-{tag}.run"));
-        let mut run = TrecRunWriter::new(AtomicFile::create(&path)?, &path, &tag)?;
+    for (path, (model, scores)) in files(directory, models).zip(models.iter().zip(&reranked.model_scores)) {
+        let mut run = TrecRunWriter::new(AtomicFile::create(&*path)?, &path, &tag(model))?;
         for (query, scores) in candidates.iter().zip(scores) {
             let scored = query.hits.iter().zip(scores);
             let mut hits: Vec<(&str, f32)> =
@@ -32,6 +29,11 @@ pub(super) fn write(
         run.finish()?.commit()?;
     }
     Ok(())
+}
+
+/// The file of each model.
+pub(super) fn files(directory: &OutputPath, models: &[ModelName]) -> impl Iterator<Item = OutputPath> {
+    (1..).zip(models).map(|(number, model)| directory.file(format!("{number}-{}.run", tag(model))))
 }
 
 /// A model's name as one word that can be part of a file name.

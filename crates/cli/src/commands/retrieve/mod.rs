@@ -4,7 +4,6 @@ mod report;
 mod stages;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -107,8 +106,8 @@ pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
 
 impl RetrieveArgs {
     /// The files to which runs of the first stage may be written.
-    fn kept(&self) -> impl Iterator<Item = PathBuf> {
-        self.keep_stages.iter().flat_map(|directory| KEPT_RUNS.map(|file| directory.join(file)))
+    fn kept(&self) -> impl Iterator<Item = OutputPath> {
+        self.keep_stages.iter().flat_map(|directory| KEPT_RUNS.map(|file| directory.file(file)))
     }
 
     /// Refuses wrong usage before anything is read; returns how hits are fused.
@@ -126,6 +125,7 @@ impl RetrieveArgs {
                     "name another directory",
                 ));
             }
+            self.output.check_replaces_run(&kept)?;
         }
         self.output.check(&inputs, ui)?;
         Ok(fusion)

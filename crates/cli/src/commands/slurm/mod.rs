@@ -14,6 +14,7 @@ use toller_recipe::quoted;
 use super::Command;
 use crate::args::Cli;
 use crate::args::paths::{InputPath, OutputPath};
+use crate::args::replacing::begins_with;
 use crate::error::{Context, Remedied, UsageError};
 use crate::ui::Ui;
 use crate::usage;
@@ -76,7 +77,7 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
         );
     }
     args.output.check_free_of_json(ui)?;
-    args.output.check_replaces("a job script", SHEBANG)?;
+    args.output.check_replaces("a job script", |file| begins_with(file, SHEBANG))?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let toller = program.to_str().ok_or_else(|| {
         Remedied::without_remedy(format!("the path of this program is not text: {}", program.display()))
