@@ -139,6 +139,8 @@ fn two_outputs_have_two_names() {
             .fails(2, &[&said, "hint: give --undecided another name"]);
         assert!(!workspace.has_trace_of("new.txt"));
     }
+    // A device keeps nothing.
+    workspace.runs(&format!("{vote} --output /dev/null --undecided /dev/null"));
     let report = "report a.run b.run --qrels qrels.txt --data to --output to/queries.csv";
     workspace.toller(report).fails(2, &["--output and --data would both write to to/queries.csv"]);
 }

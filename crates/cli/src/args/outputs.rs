@@ -22,7 +22,8 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), UsageError> 
         let paths = matches.get_many::<OutputPath>(argument.get_id().as_str());
         for path in paths.into_iter().flatten() {
             let flag = flag(argument);
-            if let Some((other, _)) = outputs.iter().find(|(_, other)| is_same_place(other, path)) {
+            let same = |(_, other): &&(String, &OutputPath)| !is_device(path) && is_same_place(other, path);
+            if let Some((other, _)) = outputs.iter().find(same) {
                 let name = if path.is_stdout() { "stdout".to_owned() } else { path.display().to_string() };
                 let message = format!("{other} and {flag} would both write to {name}");
                 return Err(UsageError::new(message, format!("give {flag} another name")));
@@ -31,6 +32,11 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), UsageError> 
         }
     }
     Ok(())
+}
+
+/// Whether a path is a device or a pipe, which keeps nothing that could be replaced. Stdout is none.
+fn is_device(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn is_output(argument: &Arg) -> bool {
