@@ -66,7 +66,7 @@ fn values_and_options_are_refused_in_plain_words() {
         ("compare a b --qrels q --confidence 95", "a number between 0 and 1, such as 0.95"),
         ("compare a b --qrels q --equivalence nan", "a number above 0"),
         ("search --sparse i --topics q --output o", "tip: what other programs call --topics is --queries"),
-        ("train bi-encoder --data d --model m --output o --learning_rate 1", "call --learning_rate is --lr"),
+        ("train dual --data d --model m --output o --learning_rate 1", "call --learning_rate is --lr"),
         ("fuse a b --method rrf --output o -k -1", "joined to its option, as in --option=-1"),
         ("eval --qrels https://a.b/c run", "download other URLs first"),
     ] {

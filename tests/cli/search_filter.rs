@@ -151,9 +151,9 @@ fn what_cannot_be_read_is_reported_with_its_line() {
     let (workspace, _) = workspace_with_store();
     for (text, says) in [
         ("q1\td 3\nq2\n", "out.tsv, line 2: expected a query's identifier and a document's, found 1 column"),
-        ("q1 d 3\n", "out.tsv:1: expected a query's identifier and a document's, found 3 columns"),
+        ("q1 d 3\n", "out.tsv, line 1: expected a query's identifier and a document's, found 3 columns"),
         ("q1\td 3\t1\n", "found 3 columns"),
-        ("\n\nq1 Q0 d3 1 0.5 toller\n", "out.tsv:3: expected"),
+        ("\n\nq1 Q0 d3 1 0.5 toller\n", "out.tsv, line 3: expected"),
     ] {
         workspace.write("out.tsv", text);
         workspace
@@ -161,7 +161,7 @@ fn what_cannot_be_read_is_reported_with_its_line() {
             .fails(1, &[says, "hint: write one pair a line, separated by a tab"]);
     }
     workspace.write("in.txt", b"d 3\n\xff\n");
-    workspace.toller(&format!("{SEARCH} --allow in.txt")).fails(1, &["in.txt:2: not UTF-8", "hint:"]);
+    workspace.toller(&format!("{SEARCH} --allow in.txt")).fails(1, &["in.txt, line 2: not UTF-8", "hint:"]);
     workspace.toller(&format!("{SEARCH} --allow nothing")).fails(1, &["cannot open nothing"]);
     for flags in [
         format!("{SEARCH} --allow - --exclude -"),
