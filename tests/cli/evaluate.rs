@@ -76,7 +76,7 @@ fn comparisons() {
     workspace
         .toller(&format!("{command} --baseline x.run"))
         .fails(2, &["--baseline x.run is not one of the runs"]);
-    workspace.toller(&format!("{command} --confidence 1")).fails(1, &["the confidence is 1"]);
+    workspace.toller(&format!("{command} --confidence 1")).fails(2, &["a number between 0 and 1"]);
     workspace.toller("compare good.run --qrels qrels.txt").fails(2, &["only one run"]);
 }
 

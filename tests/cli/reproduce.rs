@@ -186,7 +186,7 @@ fn the_page_and_the_markdown_have_what_was_measured() {
     );
     for same in ["-", "./results.md"] {
         let both = format!("reproduce --output {same} --markdown {}", same.trim_start_matches("./"));
-        workspace.toller(&both).fails(2, &["would both write to", "hint: give --markdown another name"]);
+        workspace.toller(&both).fails(2, &["would both write to", "another name"]);
     }
     workspace.runs("reproduce --output page.html");
     workspace

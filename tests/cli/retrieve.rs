@@ -171,7 +171,7 @@ fn what_cannot_be_retrieved_is_refused() {
         (
             1,
             SPARSE.replace("corpus.jsonl", "fewer.jsonl") + " --output x",
-            "are not in the collection, for example",
+            "documents to rerank, for example",
         ),
         // An error of the stage that runs ahead.
         (

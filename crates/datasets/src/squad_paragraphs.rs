@@ -19,8 +19,8 @@ pub struct SquadParagraphs {
 }
 
 /// Writes corpus.jsonl (paragraphs p0, p1, ... in the order of the sets), queries.jsonl with the answers, and
-/// qrels.txt (in TREC's format) into `directory`, which is created if it does not exist. The files appear together, when
-/// all are complete.
+/// qrels.txt (in TREC's format) into `directory`, which is created if it does not exist. The files appear
+/// together, when all are complete.
 ///
 /// With `titles` a paragraph has the title of its article. Every question counts, answered or not, since it
 /// was asked about its paragraph.

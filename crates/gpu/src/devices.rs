@@ -52,22 +52,15 @@ impl Devices {
     }
 
     /// The machine's first GPU, or `None` if there is none that kernels can run on. If `prints`, every launch
-    /// is printed. For tests.
+    /// is printed; if `is_needed`, there must be one. For tests.
     ///
     /// # Panics
-    /// If the GPU does not work, or with the environment variable TOLLER_NEEDS_GPU if there is none: tests must
-    /// not pass on a stand-in then.
+    /// If the GPU does not work, or is needed and missing: tests must not pass on a stand-in then.
     #[cfg(any(test, feature = "shim"))]
     #[must_use]
     #[expect(clippy::print_stderr, reason = "tests print their launches")]
-    pub fn of_machine(prints: bool) -> Option<Self> {
-        let opened = Self::cuda(0);
-        if std::env::var_os("TOLLER_NEEDS_GPU").is_some()
-            && let Err(error) = &opened
-        {
-            panic!("{error}");
-        }
-        let devices = unless_broken(opened)?;
+    pub fn of_machine(prints: bool, is_needed: bool) -> Option<Self> {
+        let devices = unless_broken(Self::cuda(0), is_needed)?;
         if prints {
             devices.watch(&(Arc::new(|launch: &device::Watched| eprintln!("{launch}")) as Watcher));
         }
@@ -122,12 +115,12 @@ impl Devices {
 /// What was opened, or `None` if there is nothing to open.
 ///
 /// # Panics
-/// On a failure.
+/// On a failure, and if a device is needed and missing.
 #[cfg(any(test, feature = "shim"))]
-fn unless_broken(opened: Result<Devices, DeviceError>) -> Option<Devices> {
+fn unless_broken(opened: Result<Devices, DeviceError>, is_needed: bool) -> Option<Devices> {
     match opened {
         Ok(devices) => Some(devices),
-        Err(error @ DeviceError::Failed { .. }) => panic!("{error}"),
+        Err(error) if is_needed || matches!(error, DeviceError::Failed { .. }) => panic!("{error}"),
         Err(_) => None,
     }
 }
@@ -139,15 +132,21 @@ mod tests {
 
     #[test]
     fn a_machine_may_have_no_gpu() {
-        assert!(unless_broken(Ok(Devices::shim(&[1000]))).is_some());
-        assert!(unless_broken(Err(DeviceError::NotBuilt)).is_none());
-        assert!(unless_broken(Err(DeviceError::NoDevice { ordinal: 0, count: 0 })).is_none());
+        assert!(unless_broken(Ok(Devices::shim(&[1000])), true).is_some());
+        assert!(unless_broken(Err(DeviceError::NotBuilt), false).is_none());
+        assert!(unless_broken(Err(DeviceError::NoDevice { ordinal: 0, count: 0 }), false).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "built without CUDA")]
+    fn a_needed_gpu_must_be_there() {
+        let _ = unless_broken(Err(DeviceError::NotBuilt), true);
     }
 
     #[test]
     #[should_panic(expected = "cuda:0: opening it failed: out of memory")]
     fn a_broken_gpu_is_not_replaced_by_a_stand_in() {
         let [name, call, message] = ["cuda:0", "opening it", "out of memory"].map(str::to_owned);
-        let _ = unless_broken(Err(DeviceError::Failed { name, call, message, code: 2 }));
+        let _ = unless_broken(Err(DeviceError::Failed { name, call, message, code: 2 }), false);
     }
 }

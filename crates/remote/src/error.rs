@@ -98,7 +98,7 @@ impl Explain for RemoteError {
                 "use credentials with access to the bucket; a public bucket of S3 needs AWS_SKIP_SIGNATURE=true"
             }
             Self::Unauthenticated(_) | Self::NoCredentials => {
-                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (`aws configure export-credentials --format env` \
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (`aws configure export-credentials` \
                  prints them; AWS_SKIP_SIGNATURE=true for a public bucket), GOOGLE_APPLICATION_CREDENTIALS, or \
                  AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
             }

@@ -84,11 +84,11 @@ impl Reason {
     }
 }
 
-/// The field of a request or the flag of the server that is a setting, if there is one.
+/// The field of a request that is a setting, or what the server calls it, if there is one.
 fn name(setting: Setting) -> Option<&'static str> {
     match setting {
         Setting::K => Some("k"),
-        Setting::MaxLength => Some("--max-length"),
+        Setting::MaxLength => Some("the server's maximum length"),
         _ => None,
     }
 }

@@ -56,8 +56,9 @@ fn devices(kernels: Kernels) -> Devices {
 /// With the environment variable TOLLER_WATCH_LAUNCHES, every launch on it is printed.
 fn of_machine(kernels: Kernels) -> Option<Devices> {
     static OPENED: LazyLock<[Option<Devices>; 4]> = LazyLock::new(|| {
-        let prints = std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some();
-        [(); 4].map(|()| Devices::of_machine(prints))
+        let is_set = |name: &str| std::env::var_os(name).is_some();
+        let [prints, is_needed] = ["TOLLER_WATCH_LAUNCHES", "TOLLER_NEEDS_GPU"].map(is_set);
+        [(); 4].map(|()| Devices::of_machine(prints, is_needed))
     });
     OPENED[kernels as usize].clone()
 }

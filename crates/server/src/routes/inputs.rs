@@ -34,8 +34,8 @@ impl Input {
         if matches!(inputs, Inputs::Ids(_)) && !app.limits.allow_token_ids {
             return Err(Failure::invalid(format!(
                 "`{field}` has ids of tokens, which mean nothing to another tokenizer than the one that made \
-                 them: send texts (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False), or start \
-                 the server with --allow-token-ids"
+                 them: send texts (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False), or let \
+                 the server be started with ids of tokens allowed"
             )));
         }
         Ok(inputs)

@@ -358,5 +358,6 @@ pub(crate) fn of_machine() -> Option<Devices> {
 
 /// The machine's GPU if it has one.
 fn opened() -> Option<Devices> {
-    Devices::of_machine(std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some())
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    Devices::of_machine(is_set("TOLLER_WATCH_LAUNCHES"), is_set("TOLLER_NEEDS_GPU"))
 }
