@@ -118,11 +118,13 @@ mod tests {
     use object_store::aws::AmazonS3Builder;
 
     use super::RemoteError;
+    use crate::connection::Connector;
 
     #[test]
     fn half_of_the_credentials_are_none() {
         let secret = AmazonS3Builder::new().with_bucket_name("bucket").with_region("eu-central-1");
-        let error = secret.with_secret_access_key("secret").build().err();
+        let connector = Connector(toller_hub::ResolveOptions::from_env());
+        let error = secret.with_secret_access_key("secret").with_http_connector(connector).build().err();
         assert_eq!(error.map(|error| RemoteError::of(&error)), Some(RemoteError::NoCredentials));
     }
 }

@@ -92,7 +92,7 @@ fn gradients_are_those_of_the_cpu() {
                 let (loss, found) = gradient(&devices(count, Precision::F32), chunks);
                 assert!(
                     (loss - expected_loss).abs() < 1e-5 * expected_loss.abs().max(1e-3),
-                    "{what}: {loss}"
+                    "{what}: {loss}, not {expected_loss}"
                 );
                 let size = |values: &[f32]| values.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
                 let all = || expected.iter().zip(&found).flat_map(|(a, b)| a.values().iter().zip(b.values()));
