@@ -95,8 +95,8 @@ impl Devices {
         self.0.iter().for_each(|device| device.controls().limit_capability(most));
     }
 
-    /// Launches blocks as for devices of at most this many multiprocessors. For tests of small sizes, whose blocks
-    /// would have a tile each.
+    /// Launches blocks as for devices of at most this many multiprocessors. For tests of small sizes, whose
+    /// blocks would have a tile each.
     pub fn limit_multiprocessors(&self, most: u32) {
         self.0.iter().for_each(|device| device.controls().limit_multiprocessors(most));
     }

@@ -14,8 +14,8 @@ use crate::{
 /// and format. The bits of a sequence's states depend on its tokens, the parameters and the backend alone:
 /// not on the other sequences of the batch, and not on the threads. (`Candle`'s last bits do.)
 pub trait Backend: Send + Sync + 'static {
-    /// The rows that tokens take from the tables, and where sequences begin. Made once a batch, and dropped when
-    /// the last step is queued: the steps of other batches may wait for that.
+    /// The rows that tokens take from the tables, and where sequences begin. Made once a batch, and dropped
+    /// when the last step is queued: the steps of other batches may wait for that.
     type Batch: Send + Sync;
     /// A matrix of states.
     type States: Send;

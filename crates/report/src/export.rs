@@ -17,7 +17,8 @@ pub struct DataFile {
 }
 
 impl DataFile {
-    /// What a file of this name begins with, whatever is in the report: a file with another beginning is none.
+    /// What a file of this name begins with, whatever is in the report: a file with another beginning is
+    /// none.
     #[must_use]
     pub fn start(&self) -> &[u8] {
         let end = match self.name {

@@ -278,8 +278,8 @@ impl Device for CudaDevice {
     }
 
     unsafe fn free(&self, address: Address) {
-        // The context of a device that has failed gives all memory back. That the driver waits for queued work
-        // before it frees is usual, and not promised.
+        // The context of a device that has failed gives all memory back. That the driver waits for queued
+        // work before it frees is usual, and not promised.
         if self.bind().and_then(|()| self.check("cuCtxSynchronize", self.context.synchronize())).is_ok() {
             // SAFETY: the caller vouches for the address and its last use, and all work is done.
             let _ = unsafe { result::free_sync(address.0) };

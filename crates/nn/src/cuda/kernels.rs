@@ -130,9 +130,9 @@ impl Kernels {
         Self { few_tiles: device.multiprocessors() / 2, device }
     }
 
-    /// The tile for a layer, and how many there are. The bits do not depend on it: all kernels add the products
-    /// of a sum in the same order, as many at once. (On Hopper also wgmma and mma.sync: both add 16 products of
-    /// f16 or bf16 to a sum of 25 bits; MMA-Sim, arXiv 2511.10909.)
+    /// The tile for a layer, and how many there are. The bits do not depend on it: all kernels add the
+    /// products of a sum in the same order, as many at once. (On Hopper also wgmma and mma.sync: both add 16
+    /// products of f16 or bf16 to a sum of 25 bits; MMA-Sim, arXiv 2511.10909.)
     fn tile(&self, number: Number, args: &abi::Product) -> (&'static Tile, u32) {
         let count =
             |tile: &Tile| args.rows.div_ceil(tile.rows) * args.weight_rows.div_ceil(tile.columns as u32);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
-/// Examples in the order in which they began to wait, each behind a key that it shares with an example before.
-/// While the key is in a batch, nobody behind it is looked at: with a frequent key, thousands wait.
+/// Examples in the order in which they began to wait, each behind a key that it shares with an example
+/// before. While the key is in a batch, nobody behind it is looked at: with a frequent key, thousands wait.
 #[derive(Default)]
 pub(super) struct Waiting {
     /// By the number of their turn.

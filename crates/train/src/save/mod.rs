@@ -129,8 +129,8 @@ fn root_of(transformer: &Path) -> PathBuf {
     }
 }
 
-/// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling, or for
-/// the scaling of its vectors.
+/// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling, or
+/// for the scaling of its vectors.
 pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
     let Task::Dual { queries, passages, similarity, .. } = task else { return Ok(()) };
     for (encoder, role) in [(queries, Role::Query), (passages, Role::Passage)] {
