@@ -90,8 +90,9 @@ fn gradients_are_those_of_the_cpu() {
             ] {
                 let what = format!("{name} on {count} devices in {chunks:?}, {dropout:?}");
                 let (loss, found) = gradient(&devices(count, Precision::F32), chunks);
+                // The sum is small by cancellation: candle's last bits, which depend on the processor, show.
                 assert!(
-                    (loss - expected_loss).abs() < 1e-5 * expected_loss.abs().max(1e-3),
+                    (loss - expected_loss).abs() < 1e-4 * expected_loss.abs().max(1e-3),
                     "{what}: {loss}, not {expected_loss}"
                 );
                 let size = |values: &[f32]| values.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
