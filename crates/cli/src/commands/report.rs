@@ -196,7 +196,7 @@ fn write_data(files: &[(OutputPath, DataFile)], directory: &Path) -> crate::Resu
     std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
     for (path, data) in files {
         let mut file = AtomicFile::create(&**path)?;
-        file.write_all(&data.content).map_err(FileError::on("write", &**path))?;
+        file.write_all(&data.content).map_err(FileError::on("write", path))?;
         file.commit()?;
     }
     Ok(())

@@ -16,7 +16,7 @@ pub(super) type File = (String, Vec<u8>);
 /// package is not one of these to the byte: it may be filled in, and one of another pool would be voted on
 /// with these. The packages appear when all are complete.
 pub(super) fn write(directory: &OutputPath, files: &[File], overwrite: OverwriteArgs) -> crate::Result<()> {
-    fs::create_dir_all(directory).map_err(FileError::on("create", &**directory))?;
+    fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
     let mut others = names_in(directory)?;
     others.retain(|name| is_package(name) && !files.iter().any(|(written, _)| written == name));
     if !overwrite.is_given() {
@@ -26,13 +26,13 @@ pub(super) fn write(directory: &OutputPath, files: &[File], overwrite: Overwrite
     for (name, content) in files {
         let path = directory.file(name);
         let mut file = AtomicFile::create(&*path)?;
-        file.write_all(content).map_err(FileError::on("write", &*path))?;
+        file.write_all(content).map_err(FileError::on("write", &path))?;
         complete.push(file.complete()?);
     }
     complete.into_iter().try_for_each(|file| file.commit())?;
     for name in others {
         let path = directory.file(name);
-        fs::remove_file(&path).map_err(FileError::on("remove", &*path))?;
+        fs::remove_file(&path).map_err(FileError::on("remove", &path))?;
     }
     Ok(())
 }
