@@ -64,10 +64,11 @@ typedef struct {
     uint32_t stride;
 } toller_embed_args;
 
-/* norm_*: rows normalised; `out` may be `x`. norm_wide_bf16: of f32, to bf16. Launched as embed_*. */
+/* norm_*: rows normalised; `out` and `wide` may be `x`. norm_wide_bf16: of f32, to bf16. Launched as embed_*. */
 typedef struct {
     const void *x; /* [rows] rows of `stride` bytes */
     void *out;     /* [rows] rows of `out_stride` bytes */
+    void *wide;    /* norm_wide_bf16: null, or where the results also go in f32: [rows] rows of `stride` bytes */
     toller_norm norm;
     uint32_t rows;
     uint32_t width;

@@ -33,9 +33,9 @@ struct NormRow {
         }
     }
 
-    // Writes the row normalised. `sum` is the lane's sum of its numbers.
-    template <class States>
-    __device__ void write(const toller_norm &norm, float sum, Global<Chunk> out) const {
+    // Gives the numbers of the normalised row to `store`, a unit at a time. `sum` is the lane's sum of its numbers.
+    template <class Store>
+    __device__ void normalized(const toller_norm &norm, float sum, const Store &store) const {
         const uint32_t lane = threadIdx.x % 32;
         // Without the slow paths of exact division and square root, which are calls.
         const float inverse = __fdividef(1.0f, static_cast<float>(width));
@@ -59,8 +59,13 @@ struct NormRow {
             StatesF32::load(bias, biases, unit);
 #pragma unroll
             for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] = __fmaf_rn((x[i] - mean) * scale, weight[i], bias[i]);
-            States::store(out, unit, x);
+            store(unit, x);
         }
+    }
+
+    template <class States>
+    __device__ void write(const toller_norm &norm, float sum, Global<Chunk> out) const {
+        normalized(norm, sum, [&](uint32_t unit, const float (&x)[UNIT]) { States::store(out, unit, x); });
     }
 };
 
@@ -88,22 +93,45 @@ __device__ inline void embed(const toller_embed_args &args) {
     }
 }
 
-template <class From, class To = From>
+// Reads a row for a norm. Returns the lane's sum of its numbers.
+template <class States>
+__device__ inline float read_row(const NormRow &row, Global<const Chunk> from) {
+    float sum = 0;
+    for (uint32_t unit = threadIdx.x % 32; unit < units(row.width); unit += 32) {
+        float x[UNIT];
+        States::load(x, from, unit);
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(UNIT); ++i) sum += x[i];
+        row.put(unit, x);
+    }
+    return sum;
+}
+
+template <class States>
 __device__ inline void normalize(const toller_norm_args &args) {
-    const uint32_t lane = threadIdx.x % 32, warps = gridDim.x * (blockDim.x / 32);
+    const uint32_t warps = gridDim.x * (blockDim.x / 32);
     const auto row = NormRow::of_warp(args.width);
     for (uint64_t at = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; at < args.rows; at += warps) {
-        const auto from = chunks_of(row_of(args.x, at, args.stride), args.stride);
-        float sum = 0;
-        for (uint32_t unit = lane; unit < units(args.width); unit += 32) {
-            float x[UNIT];
-            From::load(x, from, unit);
-#pragma unroll
-            for (int i = 0; i < static_cast<int>(UNIT); ++i) sum += x[i];
-            row.put(unit, x);
-        }
-        row.write<To>(args.norm, sum, chunks_of(row_of(args.out, at, args.out_stride), args.out_stride));
+        const float sum = read_row<States>(row, chunks_of(row_of(args.x, at, args.stride), args.stride));
+        row.write<States>(args.norm, sum, chunks_of(row_of(args.out, at, args.out_stride), args.out_stride));
     }
 }
 
-__device__ inline void normalize_wide(const toller_norm_args &args) { normalize<StatesF32, StatesBf16>(args); }
+// Norms of f32 sums: the results in bf16 are what is multiplied next, and those in f32 the next residual.
+__device__ inline void normalize_wide(const toller_norm_args &args) {
+    const uint32_t warps = gridDim.x * (blockDim.x / 32);
+    const auto row = NormRow::of_warp(args.width);
+    for (uint64_t at = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; at < args.rows; at += warps) {
+        const float sum = read_row<StatesF32>(row, chunks_of(row_of(args.x, at, args.stride), args.stride));
+        const auto out = chunks_of(row_of(args.out, at, args.out_stride), args.out_stride);
+        if (args.wide == nullptr) {
+            row.write<StatesBf16>(args.norm, sum, out);
+            continue;
+        }
+        const auto wide = chunks_of(row_of(args.wide, at, args.stride), args.stride);
+        row.normalized(args.norm, sum, [&](uint32_t unit, const float (&x)[UNIT]) {
+            StatesBf16::store(out, unit, x);
+            StatesF32::store(wide, unit, x);
+        });
+    }
+}

@@ -146,8 +146,8 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Result<Self::States, NnError>;
 
     /// Ends half a transformer layer: `x W^T + b + residual`, and the norm that follows. With norms
-    /// [`NormPlacement::After`] the normalised sum is both the next input and the next residual; with norms
-    /// before, the sum is the next residual and its norm the next input.
+    /// [`NormPlacement::After`] the normalised sum is both the next input and the next residual (which may be
+    /// kept in a wider type); with norms before, the sum is the next residual and its norm the next input.
     fn close(
         &self,
         scratch: &mut Self::Scratch,

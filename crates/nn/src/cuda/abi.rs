@@ -39,6 +39,7 @@ pub(crate) struct Embed {
 pub(crate) struct Normalize {
     pub(crate) x: Address,
     pub(crate) out: Address,
+    pub(crate) wide: Address,
     pub(crate) norm: Norm,
     pub(crate) rows: u32,
     pub(crate) width: u32,

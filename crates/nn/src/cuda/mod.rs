@@ -1,9 +1,8 @@
 //! The transformer on a GPU, in f16, bf16 or f32.
 //!
 //! `docs/kernels.md` says what the kernels compute, `kernels/encoder.h` how they are called. States are in
-//! the backend's type from the embeddings to the last layer, except that sums with a residual are f32 in
-//! bf16; poolings and what follows them are f32. A
-//! session queues all steps of a batch and waits only for the result, so that the next session's batch is
+//! the backend's type from the embeddings to the last layer, except that residuals are f32 in bf16; poolings
+//! and what follows them are f32. A session queues all steps of a batch and waits only for the result, so that the next session's batch is
 //! queued meanwhile. A layer's kernel depends on the layer and the device alone, and its sums have one
 //! order: the bits of a sequence do not depend on its batch.
 
@@ -172,18 +171,25 @@ impl Cuda {
         }
     }
 
-    /// The type of sums with a residual. In bf16 they are f32: rounding them costs more than its share of
-    /// the error that is promised, and norms read them once.
+    /// The type of sums with a residual, and of residuals after the first. In bf16 they are f32: rounding them
+    /// costs more than its share of the error that is promised.
     fn sums(layer: &CudaLinear, norm: Option<&CudaNorm>) -> Number {
         if layer.number == Number::Bf16 && norm.is_some() { Number::F32 } else { layer.number }
     }
 
-    /// Normalises `x` into `out`, which may be the same.
-    fn normalize_into(&self, x: &CudaStates, out: &CudaStates, norm: &CudaNorm) -> Result<(), NnError> {
+    /// Normalises `x` into `out`, which may be the same; of another type, with `keeps`, also in place.
+    fn normalize_into(
+        &self,
+        x: &CudaStates,
+        out: &CudaStates,
+        norm: &CudaNorm,
+        keeps: bool,
+    ) -> Result<(), NnError> {
         check_width("a norm", x.width.next_multiple_of(UNIT), norm.padded_width())?;
         let args = abi::Normalize {
             x: x.address(),
             out: out.address(),
+            wide: if keeps { x.address() } else { Address::default() },
             norm: norm.argument(),
             rows: x.rows as u32,
             width: x.width as u32,
@@ -468,20 +474,18 @@ impl Backend for Cuda {
         let sum = self.multiply(scratch, &x, layer, Some(&residual), follows)?;
         drop((x, residual));
         let Some(norm) = norm else { return Ok(sum.into()) };
-        if placement == NormPlacement::After && sum.number == layer.number {
-            self.normalize_into(&sum, &sum, norm)?;
+        let is_residual = placement == NormPlacement::After;
+        if is_residual && sum.number == layer.number {
+            self.normalize_into(&sum, &sum, norm, false)?;
             return Ok(sum.into());
         }
         let normed = scratch.take(sum.rows, sum.width, layer.number)?;
-        self.normalize_into(&sum, &normed, norm)?;
-        Ok(match placement {
-            NormPlacement::After => normed.into(),
-            NormPlacement::Before => Stream { residual: sum, normed: Some(normed) },
-        })
+        self.normalize_into(&sum, &normed, norm, is_residual)?;
+        Ok(Stream { residual: sum, normed: Some(normed) })
     }
 
     fn normalize(&self, _: &mut CudaScratch, x: CudaStates, norm: &CudaNorm) -> Result<CudaStates, NnError> {
-        self.normalize_into(&x, &x, norm)?;
+        self.normalize_into(&x, &x, norm, false)?;
         Ok(x)
     }
 

@@ -12,8 +12,8 @@ use super::number::Number;
 use super::{Cuda, abi, kernels};
 use crate::tests::{ACTIVATIONS, Layer, Model, check, relative_error, values};
 use crate::{
-    Activation, Backend, Matrix, NnError, NormParameters, NormPlacement, Place, Pooling, Precision,
-    Reference, Sequences,
+    Activation, Backend, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place, Pooling,
+    Precision, Reference, Sequences, Stream,
 };
 
 const HEADER: &str = include_str!("../../../../kernels/encoder.h");
@@ -183,6 +183,47 @@ fn products_of_the_library_are_near() {
             assert!(error < tolerance / 2.0, "{error}: {rows} x {outputs} x {inputs}, {activation:?}");
         }
     }
+}
+
+/// With norms after, a residual that bf16 would round at every half of a layer loses too much (promise 4).
+/// Halves of a layer that add nothing must keep it.
+#[test]
+fn residuals_in_bf16_are_not_rounded() {
+    let expected = residual_after(&Reference, 1);
+    for kernels in [Kernels::OfH100, Kernels::OfA100] {
+        let backend = gpu(kernels, Precision::Bf16);
+        let [once, often] = [1, 9].map(|halves| residual_after(&backend, halves));
+        let error = relative_error(&once, &expected);
+        assert!(error < 5e-3, "{error} with {kernels:?}: the embeddings are rounded");
+        let error = relative_error(&often, &once);
+        assert!(error < 1e-5, "{error} with {kernels:?}");
+    }
+}
+
+/// The residual after halves of layers whose weights are zero, with norms after.
+fn residual_after<B: Backend>(backend: &B, halves: usize) -> Vec<f32> {
+    let (rows, width) = (70, 40);
+    let mut scratch = backend.scratch();
+    let s = &mut scratch;
+    let norm = |weight: f32| {
+        let weight = &vec![weight; width];
+        backend.norm(NormParameters { weight, bias: None, epsilon: 1e-12, centers: true }).unwrap()
+    };
+    let (first, norm) = (norm(0.5), norm(1.0));
+    let table = values(3, rows * width);
+    let table = backend.table(Matrix { values: &table, rows, columns: width }).unwrap();
+    let nothing = vec![0.0; width * width];
+    let weight = Matrix { values: &nothing, rows: width, columns: width };
+    let nothing = backend.linear(LinearParameters { weight, bias: None }, Place::Inner).unwrap();
+    let batch = backend.batch(vec![(0..rows as u32).collect()], Sequences::from_lengths([rows])).unwrap();
+    let mut stream = Stream::from(backend.embed(s, &batch, &[table], &first).unwrap());
+    for _ in 0..halves {
+        let x = backend.project(s, stream.input(), &nothing, Activation::Identity).unwrap();
+        stream = backend.close(s, x, &nothing, stream.residual, Some(&norm), NormPlacement::After).unwrap();
+    }
+    let mut host = Vec::new();
+    backend.to_host(s, stream.residual, &mut host).unwrap();
+    host
 }
 
 /// A layer plain, gated and with a residual, over the same random states.
