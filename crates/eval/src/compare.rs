@@ -1,5 +1,7 @@
 //! Runs compared with each other, query by query.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 
 use crate::error::{CompareError, StatsError};
@@ -233,6 +235,8 @@ pub fn compare_pairs(
     }
     let pairs = pairs.of(runs.len());
     let mut comparisons = Vec::new();
+    // By number of queries, which most pairs share.
+    let mut detectable = HashMap::new();
     for (at, measure) in first.measures.iter().enumerate().filter(|(_, measure)| measure.is_mean()) {
         let tukey = match options.tests.contains(&Test::Tukey) && !pairs.is_empty() {
             true => Some(tukey_of(runs, at, options)?),
@@ -244,6 +248,13 @@ pub fn compare_pairs(
             compare_values((baseline, run), measure, &values, tukey, options)
         };
         let mut of_measure = pairs.par_iter().map(of_pair).collect::<Result<Vec<_>, _>>()?;
+        for comparison in &mut of_measure {
+            let queries = comparison.queries;
+            let detect = || detectable_effect(queries, options.alpha(), options.power);
+            let effect = *detectable.entry(queries).or_insert_with(detect);
+            comparison.detectable_difference =
+                effect.map(|effect| effect * comparison.t_test.standard_deviation());
+        }
         correct(&mut of_measure, options);
         comparisons.extend(of_measure);
     }
@@ -309,7 +320,6 @@ fn compare_values(
     }
     let effect = t_test.effect();
     let equivalence = options.margin.map(|margin| t_test.equivalence(margin)).transpose()?;
-    let detectable = detectable_effect(before.len(), options.alpha(), options.power);
     let count =
         |wanted: fn(&f64, &f64) -> bool| before.iter().zip(after).filter(|(b, a)| wanted(b, a)).count();
     Ok(PairComparison {
@@ -323,7 +333,7 @@ fn compare_values(
         losses: count(|before, after| after < before),
         interval: t_test.interval(options.confidence),
         queries_needed: queries_needed(effect.cohens_d, options.alpha(), options.power),
-        detectable_difference: detectable.map(|effect| effect * t_test.standard_deviation()),
+        detectable_difference: None,
         adjusted_equivalence_p: equivalence.map(|equivalence| equivalence.p_value),
         t_test,
         effect,

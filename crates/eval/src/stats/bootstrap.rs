@@ -1,5 +1,7 @@
 //! The paired bootstrap: a test and an interval of the mean difference that assume no distribution.
 
+use rayon::prelude::*;
+
 use super::differences;
 use super::distributions::{normal_cdf, normal_quantile};
 use super::random::SplitMix64;
@@ -43,10 +45,8 @@ pub fn bootstrap_test(
     let centred: Vec<f64> = differences.iter().map(|difference| difference - mean_difference).collect();
     let squares: f64 = centred.iter().map(|difference| difference * difference).sum();
     let observed = squared_t(mean_difference, squares, count);
-    let mut random = SplitMix64::new(seed);
-    let mut means = Vec::with_capacity(resamples as usize);
-    let mut as_far = 0_u64;
-    for _ in 0..resamples {
+    let sample = |number: u64| {
+        let mut random = SplitMix64::after(seed, number * count as u64);
         let (mut sum, mut sum_of_squares) = (0.0, 0.0);
         for _ in 0..count {
             let difference = centred[random.below(count)];
@@ -57,9 +57,10 @@ pub fn bootstrap_test(
         // About the sample's own mean; rounding must not make the sum negative.
         let squares = (sum_of_squares - mean * sum).max(0.0);
         // A sum in another order may miss the observed one by its rounding.
-        as_far += u64::from(squared_t(mean, squares, count) >= observed * (1.0 - 1e-12));
-        means.push(mean_difference + mean);
-    }
+        (mean_difference + mean, squared_t(mean, squares, count) >= observed * (1.0 - 1e-12))
+    };
+    let (mut means, is_as_far): (Vec<f64>, Vec<bool>) = (0..resamples).into_par_iter().map(sample).unzip();
+    let as_far = is_as_far.into_iter().filter(|is_as_far| *is_as_far).count() as u64;
     means.sort_unstable_by(f64::total_cmp);
     Ok(BootstrapTest {
         mean_difference,

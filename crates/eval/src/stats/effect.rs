@@ -2,7 +2,7 @@
 
 use libm::lgamma;
 
-use super::distributions::{noncentral_tails, two_sided_t_quantile};
+use super::distributions::{noncentral_tails, normal_quantile, two_sided_t_quantile};
 use super::t_test::TTest;
 
 /// No search looks for more queries than this.
@@ -42,9 +42,13 @@ pub fn power(cohens_d: f64, queries: usize, alpha: f64) -> f64 {
     if cohens_d.is_infinite() {
         return 1.0;
     }
-    let degrees_of_freedom = (queries - 1) as f64;
-    let critical = two_sided_t_quantile(alpha, degrees_of_freedom);
-    noncentral_tails(critical, degrees_of_freedom, cohens_d.abs() * (queries as f64).sqrt())
+    let critical = two_sided_t_quantile(alpha, (queries - 1) as f64);
+    power_beyond(critical, cohens_d, queries)
+}
+
+/// The probability that t is at least `critical` away from 0.
+fn power_beyond(critical: f64, cohens_d: f64, queries: usize) -> f64 {
+    noncentral_tails(critical, (queries - 1) as f64, cohens_d.abs() * (queries as f64).sqrt())
 }
 
 /// The fewest queries on which a two-sided paired t-test at level `alpha` finds an effect of the size
@@ -52,15 +56,22 @@ pub fn power(cohens_d: f64, queries: usize, alpha: f64) -> f64 {
 #[must_use]
 pub fn queries_needed(cohens_d: f64, alpha: f64, wanted: f64) -> Option<usize> {
     let enough = |queries: usize| power(cohens_d, queries, alpha) >= wanted;
-    let mut high = 2;
+    // By the normal distribution, less a few: the search begins near its end, and t needs more queries.
+    let quantiles = normal_quantile(wanted) - normal_quantile(alpha / 2.0);
+    let about = (quantiles / cohens_d).powi(2).min(MOST_QUERIES as f64) as usize;
+    let (mut low, mut step) = (about.saturating_sub(3).max(1), 2);
+    if enough(low) {
+        low = 1;
+    }
+    let mut high = low + step;
     while !enough(high) {
-        high *= 2;
+        (low, step) = (high, 2 * step);
+        high = low + step;
         if high > MOST_QUERIES {
             return None;
         }
     }
     // Power grows with the queries: bisection.
-    let mut low = high / 2;
     while low + 1 < high {
         let middle = low + (high - low) / 2;
         if enough(middle) { high = middle } else { low = middle }
@@ -75,14 +86,16 @@ pub fn detectable_effect(queries: usize, alpha: f64, wanted: f64) -> Option<f64>
     if queries < 2 {
         return None;
     }
+    let critical = two_sided_t_quantile(alpha, (queries - 1) as f64);
+    let power = |cohens_d: f64| power_beyond(critical, cohens_d, queries);
     let (mut low, mut high) = (0.0, 1.0);
-    while power(high, queries, alpha) < wanted && high < 1e6 {
+    while power(high) < wanted && high < 1e6 {
         (low, high) = (high, high * 2.0);
     }
     // Fifty halvings leave 1e-15 of the start.
     for _ in 0..50 {
         let middle = f64::midpoint(low, high);
-        if power(middle, queries, alpha) < wanted { low = middle } else { high = middle }
+        if power(middle) < wanted { low = middle } else { high = middle }
     }
     Some(high)
 }

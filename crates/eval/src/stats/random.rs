@@ -3,13 +3,21 @@
 /// Steele, Lea and Flood's generator (2014): small, and good enough to draw swaps and samples.
 pub(super) struct SplitMix64(u64);
 
+/// From state to state: the golden ratio in 64 bits.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl SplitMix64 {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
+    /// The generator of `seed` after `drawn` numbers.
+    pub(super) fn after(seed: u64, drawn: u64) -> Self {
+        Self(seed.wrapping_add(drawn.wrapping_mul(STEP)))
+    }
+
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(STEP);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -30,6 +38,7 @@ mod tests {
     fn generator_is_the_published_one() {
         let mut random = SplitMix64::new(1_234_567);
         assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        assert_eq!(SplitMix64::after(1_234_567, 1).next(), 3_203_168_211_198_807_973);
     }
 
     #[test]

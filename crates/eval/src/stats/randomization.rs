@@ -1,11 +1,19 @@
 //! Fisher's randomisation test on pairs.
 
+use rayon::prelude::*;
+
 use super::differences;
 use super::random::SplitMix64;
 use crate::error::StatsError;
 
 /// With at most this many pairs that differ, all ways to swap them are counted: 2^16 of them.
 const EXACT_UP_TO_PAIRS: usize = 16;
+
+/// Pairs whose swaps one random number decides.
+const WORD: usize = u64::BITS as usize;
+
+/// Permutations that are summed side by side: the additions of one wait for each other.
+const LANES: usize = 8;
 
 /// The result of a randomisation test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,26 +53,40 @@ pub fn randomization_test(
 
     let exact = swappable.len() <= EXACT_UP_TO_PAIRS;
     let permutations = if exact { 1 << swappable.len() } else { permutations };
-    let mut random = SplitMix64::new(seed);
-    let mut as_large = 0_u64;
-    for permutation in 0..permutations {
-        let mut swaps = permutation;
-        let mut sum = 0.0;
-        for (at, difference) in swappable.iter().enumerate() {
-            if !exact && at % 64 == 0 {
-                swaps = random.next();
-            }
-            sum += if swaps & 1 == 0 { *difference } else { -difference };
-            swaps >>= 1;
-        }
-        as_large += u64::from(sum.abs() >= observed);
-    }
+    let words = swappable.len().div_ceil(WORD) as u64;
+    let swaps = |permutation: u64, word: u64| match exact {
+        true => permutation,
+        false => SplitMix64::after(seed, permutation * words + word).next(),
+    };
+    let as_large_of = |group: u64| {
+        let first = group * LANES as u64;
+        let sums = sums_side_by_side(&swappable, |lane, word| swaps(first + lane, word));
+        sums.into_iter().zip(first..permutations).filter(|(sum, _)| sum.abs() >= observed).count() as u64
+    };
+    let groups = permutations.div_ceil(LANES as u64);
+    let as_large: u64 = (0..groups).into_par_iter().map(as_large_of).sum();
     let p_value = if exact {
         as_large as f64 / permutations as f64
     } else {
         (as_large + 1) as f64 / (permutations + 1) as f64
     };
     Ok(RandomizationTest { mean_difference, p_value, permutations, exact })
+}
+
+/// The sums of some permutations, each in the order of `differences`. A set bit of `swaps`, which takes the
+/// permutation and the word, changes the sign of a difference.
+fn sums_side_by_side(differences: &[f64], swaps: impl Fn(u64, u64) -> u64) -> [f64; LANES] {
+    let mut sums = [0.0; LANES];
+    for (word, differences) in differences.chunks(WORD).enumerate() {
+        let mut swaps: [u64; LANES] = std::array::from_fn(|lane| swaps(lane as u64, word as u64));
+        for difference in differences {
+            for (sum, swaps) in sums.iter_mut().zip(&mut swaps) {
+                *sum += f64::from_bits(difference.to_bits() ^ (*swaps << 63));
+                *swaps >>= 1;
+            }
+        }
+    }
+    sums
 }
 
 #[cfg(test)]
