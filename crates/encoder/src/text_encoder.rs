@@ -9,7 +9,7 @@ use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
 use toller_nn::{Activation, Backend, Pooling, Work};
 use toller_tokenizer::{Side, Tokenizer, Tokens};
 
-use crate::batch::by_budget;
+use crate::batch::{by_budget, length};
 use crate::compute::{self, Plan};
 use crate::config::{Projection, TransformerConfig};
 use crate::head::Head;
@@ -200,6 +200,11 @@ impl TextEncoder {
     #[must_use]
     pub fn max_length(&self) -> usize {
         self.model.tokenizer.max_length()
+    }
+
+    /// The tokens of a text that count in a batch: its own, and those that the model puts in front.
+    pub fn length_in_batch(&self, text: &Tokens) -> usize {
+        length(text, self.prefix_tokens())
     }
 
     /// Tokens that the model puts in front of every text, which have keys and values in each layer alone.

@@ -150,7 +150,7 @@ pub fn encode(
             let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
             scope.spawn(move || carry(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
         }
-        scope.spawn(move || cut(&tokens_out, &next_chunk, work.batch_tokens, &batch_permits, &batches_in));
+        scope.spawn(move || cut(tower, &tokens_out, &next_chunk, &batch_permits, &batches_in));
         for _ in 0..sessions {
             let (batches_out, vectors_in) = (batches_out.clone(), vectors_in.clone());
             scope.spawn(move || carry(&batches_out, &vectors_in, |batch| encode_batch(tower, batch)));
@@ -226,15 +226,16 @@ fn read(
     }
 }
 
-/// The third stage: cuts tokenized texts, in order, into batches of at most `budget` tokens. A longer text is
-/// a batch of its own.
+/// The third stage: cuts tokenized texts, in order, into batches of as many tokens as the backend takes at
+/// most. A longer text is a batch of its own.
 fn cut(
+    tower: &TextEncoder,
     from: &Receiver<Chunk<Tokenized>>,
     next_chunk: &Sender<()>,
-    budget: usize,
     permits: &Receiver<()>,
     to: &Sender<Chunk<Tokenized>>,
 ) {
+    let budget = tower.work().batch_tokens;
     let mut sequence = 0;
     let mut send = |result| {
         let sent = permits.recv().is_ok() && to.send(Chunk { sequence, result }).is_ok();
@@ -254,13 +255,14 @@ fn cut(
         // The reader may have finished, and then needs no permit.
         let _ = next_chunk.send(());
         for (id, tokens) in chunk.ids.into_iter().zip(chunk.tokens) {
-            if total + tokens.len() > budget && !batch.ids.is_empty() {
+            let length = tower.length_in_batch(&tokens);
+            if total + length > budget && !batch.ids.is_empty() {
                 total = 0;
                 if !send(Ok(std::mem::take(&mut batch))) {
                     return;
                 }
             }
-            total += tokens.len();
+            total += length;
             batch.ids.push(id);
             batch.tokens.push(tokens);
         }
