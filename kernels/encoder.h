@@ -161,7 +161,8 @@ typedef struct {
 } toller_query_tile;
 
 /* attention_*_{32,64,128}: softmax(Q K^T scale + bias) V for every head and every token over its sequence.
- * Grid: tiles of queries x heads. Block: TOLLER_ATTENTION_THREADS. Shared memory: TOLLER_ATTENTION_SHARED of
+ * Grid: tiles of queries times heads; neighbours have the same tile, since the heads of a token lie side by side in
+ * memory. Block: TOLLER_ATTENTION_THREADS. Shared memory: TOLLER_ATTENTION_SHARED of
  * the head's bytes, and 4 bytes for each number of a head's bias. */
 typedef struct {
     const void *qkv; /* [tokens] rows of `qkv_stride` bytes: heads of queries, keys, values, as wide as the kernel's */

@@ -453,6 +453,12 @@ API cuEventSynchronize(Event *event) {
     return event->last ? reach(*event->last) : SUCCESS;
 }
 
+API cuEventQuery(Event *event) {
+    BEGIN;
+    if (event->last && event->last->context->failed != SUCCESS) return event->last->context->failed;
+    return !event->last || event->last->is_done ? SUCCESS : NOT_READY;
+}
+
 API cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
     BEGIN;
     if (flags != 0) return INVALID_VALUE;

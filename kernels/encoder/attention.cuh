@@ -208,7 +208,7 @@ __device__ inline void write_contexts(const toller_attention_args &args, const t
     constexpr uint32_t ACROSS = Patch<4>::WIDTH / UNIT;
     static_assert(TOLLER_ATTENTION_THREADS / 32 * Patch<4>::BYTES <= TOLLER_ATTENTION_SHARED(SIZE * States::BYTES), "room for the patches");
     const Patch<4> patch{threadIdx.x / 32 * Patch<4>::BYTES};
-    const uint32_t head = blockIdx.y;
+    const uint32_t head = blockIdx.x % args.heads;
 #pragma unroll
     for (uint32_t n = 0; n < SIZE / 8; n += 4) {
         __syncwarp();
@@ -242,8 +242,8 @@ template <class States, uint32_t SIZE>
 __device__ inline void attend(const toller_attention_args &args) {
     constexpr uint32_t BYTES = SIZE * States::BYTES, TILE_BYTES = KEYS * BYTES;
     static_assert(QUERIES * BYTES + 4 * TILE_BYTES == TOLLER_ATTENTION_SHARED(BYTES), "as encoder.h says");
-    const toller_query_tile tile = global_array(args.tiles, args.tile_count)[blockIdx.x];
-    const uint32_t head = blockIdx.y, key_head = head / (args.heads / args.key_heads);
+    const toller_query_tile tile = global_array(args.tiles, args.tile_count)[blockIdx.x / args.heads];
+    const uint32_t head = blockIdx.x % args.heads, key_head = head / (args.heads / args.key_heads);
     // Shared memory: queries, then keys and values of two stages, then the head's bias.
     const auto keys_at = [](uint32_t stage) { return QUERIES * BYTES + stage * 2 * TILE_BYTES; };
     const auto bias = shared_array<float>(keys_at(2), 2 * args.reach + 1);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Arc, PoisonError, Weak};
 
 use toller_encoder::Compute;
 use toller_gpu::{DeviceError, Devices};
@@ -112,7 +113,17 @@ impl Engine {
         if let (Some(devices), Some(preference)) = (&opened, self.preference) {
             devices.prefer(preference);
         }
+        let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|device| device.strong_count() > 0);
+        known.extend(opened.iter().flat_map(Devices::iter).map(Arc::downgrade));
         Ok(opened)
+    }
+
+    /// The name of a device in use that has failed in a way that only a new process can undo.
+    pub fn lost_device(&self) -> Option<String> {
+        let known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut in_use = known.iter().filter_map(Weak::upgrade);
+        in_use.find(|device| device.is_lost()).map(|device| device.facts().name.clone())
     }
 
     /// Where models compute on `device` through `backend`. Reports the choice of `auto`.
@@ -166,5 +177,27 @@ impl Engine {
                 None
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "shim"))]
+mod tests {
+    use toller_gpu::Launch;
+
+    use super::Device;
+    use crate::Engine;
+
+    #[test]
+    fn a_device_that_failed_is_lost_as_long_as_it_is_in_use() {
+        let engine = Engine::builder().threads(1).build().unwrap();
+        let devices = engine.devices(Device::Shim).unwrap().unwrap();
+        assert_eq!(engine.lost_device(), None);
+        let launch =
+            Launch { kernel: "no_such_kernel", grid: [1; 3], threads: 32, shared_bytes: 0, argument: &[] };
+        // SAFETY: the kernel does not exist, so nothing runs.
+        assert!(devices.iter().all(|device| unsafe { device.launch(&launch) }.is_err()));
+        assert_eq!(engine.lost_device().as_deref(), Some("shim:0"));
+        drop(devices);
+        assert_eq!(engine.lost_device(), None, "others are opened for the next model");
     }
 }

@@ -1,8 +1,8 @@
 //! The engine: how everything is opened.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, Weak};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use toller_files::{Input, OpenOptions, VerifyProgress, expand};
@@ -24,6 +24,8 @@ pub struct Engine {
     pub(crate) stop: Option<Arc<AtomicBool>>,
     pub(crate) launch_watcher: Option<Watcher>,
     pub(crate) preference: Option<Preference>,
+    /// The devices that were opened, as long as they are used.
+    pub(crate) opened: Mutex<Vec<Weak<dyn toller_gpu::Device>>>,
 }
 
 /// Makes an [`Engine`].
@@ -121,6 +123,7 @@ impl Builder {
             stop: self.stop,
             launch_watcher: self.launch_watcher,
             preference: self.preference,
+            opened: Mutex::default(),
         })
     }
 }

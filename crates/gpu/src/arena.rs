@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::device::{Address, Device, Memory};
+use crate::device::{Address, Device, Memory, Pinned};
 use crate::error::DeviceError;
 
 /// Blocks begin at multiples of this.
@@ -95,10 +95,10 @@ impl Block {
         self.slab.memory.at(self.start)
     }
 
-    /// Reads the first bytes, after all queued work.
-    pub fn read(&self, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        assert!(bytes.len() <= self.size, "{} of {} bytes", bytes.len(), self.size);
-        self.slab.memory.read(self.start, bytes)
+    /// Reads the first `bytes` bytes through pinned memory, after all queued kernels.
+    pub fn read<'a>(&self, pinned: &'a mut Pinned, bytes: usize) -> Result<&'a [u8], DeviceError> {
+        assert!(bytes <= self.size, "{bytes} of {} bytes", self.size);
+        pinned.read(&self.slab.memory, self.start, bytes)
     }
 }
 

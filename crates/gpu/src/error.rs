@@ -87,6 +87,13 @@ impl DeviceError {
     }
 }
 
+/// Whether all later calls of the process fail, too, after this result of the driver: errors of memory that
+/// cannot be corrected, of kernels, and of connections.
+#[cfg(any(feature = "cuda", test))]
+pub(crate) fn is_sticky(code: u32) -> bool {
+    matches!(code, 214 | 220 | 700 | 702 | 710 | 714..=719 | 999)
+}
+
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: u32 = 2;
 
@@ -170,7 +177,7 @@ impl Explain for DeviceError {
 mod tests {
     use toller_ir::Explain;
 
-    use super::DeviceError;
+    use super::{DeviceError, is_sticky};
 
     #[test]
     fn results_of_the_driver_have_their_remedies() {
@@ -189,6 +196,7 @@ mod tests {
             let remedy = failed(code).remedy().map(|remedy| remedy.to_string()).unwrap_or_default();
             assert!(remedy.contains(says), "{code}: {remedy}");
             assert_eq!(failed(code).is_out_of_memory(), code == 2);
+            assert_eq!(is_sticky(code), [700, 999].contains(&code));
         }
     }
 }

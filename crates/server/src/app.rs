@@ -147,6 +147,11 @@ impl App {
         opened.map_err(|error| Failure::of(Reason::Backend, &error))
     }
 
+    /// The name of a GPU that only a new process can use again.
+    pub(crate) fn lost_device(&self) -> Option<String> {
+        self.engine.lost_device()
+    }
+
     pub(crate) fn embedder(&self) -> Result<&Arc<Embedder>, Failure> {
         let without = || Failure::new(Reason::NotServed, "the server has no model that makes vectors");
         Ok(&self.embedder.as_ref().ok_or_else(without)?.model)

@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUfunction_attribute_enum as FunctionAttribute;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
@@ -15,7 +17,7 @@ use super::{
     Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, LibraryProduct, Matrix,
     Queue, TensorMap,
 };
-use crate::error::DeviceError;
+use crate::error::{DeviceError, is_sticky};
 use crate::turns::Turns;
 
 mod embedded {
@@ -38,8 +40,7 @@ pub(crate) struct CudaDevice {
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
     copies: [Arc<CudaStream>; COPY_QUEUES],
-    /// Copies to the host, which other work must not wait for.
-    results: Arc<CudaStream>,
+    is_lost: AtomicBool,
     modules: Vec<Arc<CudaModule>>,
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
     /// NVIDIA's library of products, once it is used.
@@ -50,6 +51,10 @@ pub(crate) struct CudaDevice {
 
 /// Bytes that take about as long to set as a kernel takes to be launched.
 const DELAY_BYTES: usize = 32 << 20;
+
+/// How long a thread asks whether work is done before it sleeps. It is woken 10 to 20 microseconds late, which
+/// matters for a single query; other threads need the processor while a batch is computed.
+const ASKING: Duration = Duration::from_micros(200);
 
 /// See [`super::count`].
 pub(crate) fn count() -> Result<usize, DeviceError> {
@@ -121,7 +126,7 @@ impl CudaDevice {
             name,
         };
         let stream = || context.new_stream().map_err(failed("cuStreamCreate"));
-        let (compute, copies, results) = (stream()?, [stream()?, stream()?], stream()?);
+        let (compute, copies) = (stream()?, [stream()?, stream()?]);
         let load = |(_, bytes): &(&str, &[u8])| {
             context
                 .load_module(cudarc::nvrtc::Ptx::from_binary(bytes.to_vec()))
@@ -135,7 +140,7 @@ impl CudaDevice {
             context,
             compute,
             copies,
-            results,
+            is_lost: AtomicBool::new(false),
             modules,
             functions: Mutex::default(),
             blas_lt: Mutex::default(),
@@ -152,6 +157,7 @@ impl CudaDevice {
     /// Gives the device something to do while the host prepares a launch. Else the launch counts as time of a
     /// kernel that is measured alone.
     fn delay(&self) -> Result<(), DeviceError> {
+        self.bind()?;
         // SAFETY: only `memset` below writes to this memory, and nothing reads it.
         let memory = *self.delay.get_or_init(|| unsafe { result::malloc_sync(DELAY_BYTES) }.unwrap_or(0));
         if memory == 0 {
@@ -169,9 +175,20 @@ impl CudaDevice {
         }
     }
 
+    /// An event that happens when what is queued so far is done.
+    fn event(&self, flags: sys::CUevent_flags, queue: Queue) -> Result<CudaEvent, DeviceError> {
+        self.bind()?;
+        let event = self.check("cuEventCreate", self.context.new_event(Some(flags)))?;
+        self.check("cuEventRecord", event.record(self.queue(queue)))?;
+        Ok(event)
+    }
+
     /// Adds the call's and the device's names to an error.
     fn check<T>(&self, call: &str, result: Result<T, DriverError>) -> Result<T, DeviceError> {
-        result.map_err(|error| failure(self.facts.name.clone(), call, error))
+        result.map_err(|error| {
+            self.is_lost.fetch_or(is_sticky(error.0 as u32), Ordering::Relaxed);
+            failure(self.facts.name.clone(), call, error)
+        })
     }
 
     /// Binds the context to this thread, as every call requires.
@@ -179,9 +196,8 @@ impl CudaDevice {
         self.check("cuCtxSetCurrent", self.context.bind_to_thread())
     }
 
-    /// The kernel with this name, allowed to use all shared memory of the device. `shared_bytes` are those
-    /// that its blocks use.
-    fn function(&self, name: &'static str, shared_bytes: u32) -> Result<CudaFunction, DeviceError> {
+    /// The kernel with this name, allowed to use all shared memory of the device.
+    fn function(&self, name: &'static str) -> Result<CudaFunction, DeviceError> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(name) {
             return Ok(function.clone());
@@ -204,10 +220,9 @@ impl CudaDevice {
         if most > COMMON_SHARED_BYTES {
             set(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most as i32)?;
         }
-        if shared_bytes > COMMON_SHARED_BYTES {
-            // In percent: as many blocks as fit may run on a multiprocessor, at the cost of its cache.
-            set(FunctionAttribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100)?;
-        }
+        // In percent: as many blocks as fit may run on a multiprocessor, at the cost of its cache, which few
+        // kernels use. The same for all: a multiprocessor has to be idle when the share changes.
+        set(FunctionAttribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100)?;
         functions.insert(name, function.clone());
         Ok(function)
     }
@@ -255,6 +270,10 @@ impl Device for CudaDevice {
 
     fn turns(&self) -> &Turns {
         &self.turns
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {
@@ -316,20 +335,20 @@ impl Device for CudaDevice {
         self.check("cuMemcpyHtoDAsync", copied)
     }
 
-    unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn copy_out(
+        &self,
+        queue: Queue,
+        to: *mut u8,
+        from: Address,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
         self.bind()?;
-        // Other threads queue work meanwhile. They also need the processor: this thread sleeps.
-        let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC;
-        let computed = self.check("cuEventCreate", self.context.new_event(Some(flags)))?;
-        self.check("cuEventRecord", computed.record(&self.compute))?;
-        self.check("cuEventSynchronize", computed.synchronize())?;
-        // SAFETY: the caller vouches for `bytes` bytes at both places; the copy is waited for below.
+        // SAFETY: the caller vouches for `bytes` bytes at both places until the copy is done.
         let copied = unsafe {
             let to = std::slice::from_raw_parts_mut(to, bytes);
-            result::memcpy_dtoh_async(to, from.0, self.results.cu_stream())
+            result::memcpy_dtoh_async(to, from.0, self.queue(queue).cu_stream())
         };
-        self.check("cuMemcpyDtoHAsync", copied)?;
-        self.check("cuStreamSynchronize", self.results.synchronize())
+        self.check("cuMemcpyDtoHAsync", copied)
     }
 
     unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError> {
@@ -377,7 +396,7 @@ impl Device for CudaDevice {
 
     unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
         self.bind()?;
-        let function = self.function(launch.kernel, launch.shared_bytes)?;
+        let function = self.function(launch.kernel)?;
         let mut arguments = [launch.argument.as_ptr().cast_mut().cast::<c_void>()];
         let [x, y, z] = launch.grid;
         // SAFETY: the caller vouches for the structure and the memory at its addresses; the driver copies the
@@ -407,22 +426,30 @@ impl Device for CudaDevice {
     }
 
     fn time(&self, name: &str, work: &dyn Fn() -> Result<(), DeviceError>) -> Result<f64, DeviceError> {
-        self.bind()?;
-        let event = || {
-            let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
-            self.check("cuEventCreate", self.context.new_event(Some(flags)))
-        };
-        let (start, end) = (event()?, event()?);
+        let timed = || self.event(sys::CUevent_flags::CU_EVENT_DEFAULT, Queue::Compute);
         self.delay()?;
-        self.check("cuEventRecord", start.record(&self.compute))?;
+        let start = timed()?;
         work()?;
+        let end = timed()?;
         // Waits for the work, so this is where its faults are reported.
-        let ended = end.record(&self.compute).and_then(|()| end.synchronize());
-        let milliseconds = ended.and_then(|()| elapsed_milliseconds(&start, &end));
+        let milliseconds = end.synchronize().and_then(|()| elapsed_milliseconds(&start, &end));
         Ok(f64::from(self.check(name, milliseconds)?) * 1e-3)
     }
 
+    fn follow(&self, queue: Queue, other: Queue) -> Result<(), DeviceError> {
+        let done = self.event(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING, other)?;
+        self.check("cuStreamWaitEvent", self.queue(queue).wait(&done))
+    }
+
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError> {
-        self.check("cuStreamSynchronize", self.queue(queue).synchronize())
+        let done = self.event(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC, queue)?;
+        let asked = Instant::now();
+        while asked.elapsed() < ASKING {
+            if self.check("cuEventQuery", done.try_is_complete())? {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        self.check("cuEventSynchronize", done.synchronize())
     }
 }

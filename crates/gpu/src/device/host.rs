@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -24,6 +25,7 @@ pub(crate) struct HostDevice {
     allocated: Mutex<HashMap<u64, usize>>,
     /// The layout of each pinned buffer of the host, by address.
     pinned: Mutex<HashMap<usize, Layout>>,
+    is_lost: AtomicBool,
 }
 
 /// Addresses are multiples of this.
@@ -45,6 +47,7 @@ impl HostDevice {
             turns: Turns::default(),
             allocated: Mutex::default(),
             pinned: Mutex::default(),
+            is_lost: AtomicBool::new(false),
         }
     }
 
@@ -64,6 +67,10 @@ impl Device for HostDevice {
 
     fn turns(&self) -> &Turns {
         &self.turns
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {
@@ -124,7 +131,7 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn copy_out(&self, _: Queue, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError> {
         // SAFETY: the caller vouches for `bytes` bytes at both places, one of the host and one of the device.
         unsafe { to.copy_from_nonoverlapping(pointer(from), bytes) };
         Ok(())
@@ -159,11 +166,10 @@ impl Device for HostDevice {
         // SAFETY: `_one` makes this the only launch, and the caller vouches for the argument; the shim checks
         // where the kernel reads and writes.
         let ran = unsafe { toller_shim::launch(kernel, argument, [x, y], threads, shared_bytes) };
-        ran.map_err(|message| DeviceError::Failed {
-            name: self.facts.name.clone(),
-            call: kernel.to_owned(),
-            message,
-            code: 0,
+        ran.map_err(|message| {
+            self.is_lost.store(true, Ordering::Relaxed);
+            let (name, call) = (self.facts.name.clone(), kernel.to_owned());
+            DeviceError::Failed { name, call, message, code: 0 }
         })
     }
 
@@ -181,6 +187,10 @@ impl Device for HostDevice {
         let started = Instant::now();
         work()?;
         Ok(started.elapsed().as_secs_f64())
+    }
+
+    fn follow(&self, _: Queue, _: Queue) -> Result<(), DeviceError> {
+        Ok(())
     }
 
     fn synchronize(&self, _: Queue) -> Result<(), DeviceError> {

@@ -86,8 +86,9 @@ impl<T: NoUninit + AnyBitPattern> Memory<T> {
             return Ok(());
         }
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
-        // SAFETY: the memory has these numbers, as asserted, and `values` has room for them.
-        unsafe { self.device.copy_out(bytes.as_mut_ptr(), self.at(first), bytes.len()) }
+        // SAFETY: the memory has these numbers, as asserted, and `values` has room for them until the wait.
+        unsafe { self.device.copy_out(Queue::Compute, bytes.as_mut_ptr(), self.at(first), bytes.len())? };
+        self.device.synchronize(Queue::Compute)
     }
 
     /// All numbers, after all queued work.
@@ -152,17 +153,27 @@ impl Pinned {
         unsafe { self.device.copy_in(self.queue, to, self.start, bytes) }
     }
 
-    /// Reads the numbers from `first` on, `count` of them, after all queued work.
+    /// Lets kernels that are queued from now on wait for the copies. The host does not wait.
+    pub fn precede_kernels(&self) -> Result<(), DeviceError> {
+        self.device.follow(Queue::Compute, self.queue)
+    }
+
+    /// Reads the numbers from `first` on, `count` of them, after all queued kernels.
     pub fn read<T: NoUninit + AnyBitPattern>(
         &mut self,
         from: &Memory<T>,
         first: usize,
         count: usize,
     ) -> Result<&[T], DeviceError> {
-        let bytes = self.bytes_mut()?;
-        let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut bytes[..count * size_of::<T>()]);
-        from.read(first, numbers)?;
-        Ok(numbers)
+        let bytes = count * size_of::<T>();
+        assert!(first + count <= from.count() && bytes <= self.len, "{count} numbers, {bytes} bytes");
+        if bytes == 0 {
+            return Ok(&[]);
+        }
+        self.device.follow(self.queue, Queue::Compute)?;
+        // SAFETY: both have these bytes, as asserted. `from` is borrowed, and `bytes_mut` waits for the copy.
+        unsafe { self.device.copy_out(self.queue, self.start, from.at(first), bytes)? };
+        Ok(bytemuck::cast_slice(&self.bytes_mut()?[..bytes]))
     }
 
     /// Waits until all copies are done.

@@ -40,13 +40,13 @@ impl Address {
 }
 
 /// A queue does its work in order. Queues do not wait for each other: work that needs the results of another
-/// queue must be queued after a [`Device::synchronize`] of that queue.
+/// queue must be queued after a [`Device::synchronize`] of that queue, or after a [`Device::follow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// Kernels, and the copies between them.
     Compute,
-    /// Copies to the device that overlap with kernels, and with the filling of the other pinned buffer. The
-    /// number is below [`COPY_QUEUES`].
+    /// Copies to and from pinned memory, which overlap with kernels, and with the filling of the other pinned
+    /// buffer. The number is below [`COPY_QUEUES`].
     Copy(usize),
 }
 
@@ -107,7 +107,7 @@ pub struct LibraryProduct {
     pub depth: u32,
 }
 
-/// A device with its own memory and kernels. After an error it is of no further use.
+/// A device with its own memory and kernels. After an error other than of memory it is of no further use.
 pub trait Device: Any + fmt::Debug + Send + Sync {
     /// The name and the sizes of the device.
     fn facts(&self) -> &DeviceFacts;
@@ -132,6 +132,9 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     fn preference(&self) -> Option<Preference> {
         self.controls().preference()
     }
+
+    /// Whether the device has failed in a way that only a new process can undo.
+    fn is_lost(&self) -> bool;
 
     /// Bytes of memory that can still be allocated.
     fn free_bytes(&self) -> Result<u64, DeviceError>;
@@ -167,12 +170,17 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         bytes: usize,
     ) -> Result<(), DeviceError>;
 
-    /// Copies from the device to the host after all work of [`Queue::Compute`], and waits for the copy, not
-    /// for work that is queued meanwhile.
+    /// Queues a copy from the device to the host.
     ///
     /// # Safety
-    /// There are `bytes` bytes at `from` and at `to`. No work that is queued meanwhile writes to `from`.
-    unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError>;
+    /// There are `bytes` bytes at `from` and at `to`, which live until the copy is done.
+    unsafe fn copy_out(
+        &self,
+        queue: Queue,
+        to: *mut u8,
+        from: Address,
+        bytes: usize,
+    ) -> Result<(), DeviceError>;
 
     /// Queues for [`Queue::Compute`] that bytes are set to `byte`.
     ///
@@ -241,7 +249,11 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// `name` names them in errors.
     fn time(&self, name: &str, work: &dyn Fn() -> Result<(), DeviceError>) -> Result<f64, DeviceError>;
 
-    /// Waits for all work of a queue.
+    /// Lets all work that is queued for `queue` from now on wait for what is queued for `other`. The host does
+    /// not wait.
+    fn follow(&self, queue: Queue, other: Queue) -> Result<(), DeviceError>;
+
+    /// Waits for all work of a queue, but not for what other threads queue meanwhile.
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError>;
 }
 

@@ -259,7 +259,7 @@ impl Kernels {
         let of_size = HEAD_SIZES.iter().position(|&size| size >= head).unwrap_or(HEAD_SIZES.len() - 1);
         let of_bias = if args.bias.0 == 0 { 0 } else { (2 * args.reach + 1) * size_of::<f32>() as u32 };
         let shared_bytes = abi::attention_shared((head * number.size()) as u32) + of_bias;
-        let grid = [args.tile_count, args.heads, 1];
+        let grid = [args.tile_count * args.heads, 1, 1];
         let name = ATTENTION[of_size][number as usize];
         // SAFETY: the caller vouches for the arrays.
         unsafe { self.launch(name, grid, abi::ATTENTION_THREADS, shared_bytes, &args) }

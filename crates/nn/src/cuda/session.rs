@@ -37,8 +37,9 @@ pub struct CudaScratch {
     arena: Arena,
     /// Tokens that the arena's first slab has room for.
     tokens: usize,
+    /// For the batch, and after that for its results.
     pinned: Option<Pinned>,
-    /// Which of the device's queues copies this session's batches.
+    /// Which of the device's queues copies this session's batches and results.
     copy_queue: usize,
     uploaded: Option<Uploaded>,
     /// Whether kernels may still read the batch on the device, and write states.
@@ -98,20 +99,15 @@ impl CudaScratch {
         if self.tokens < batch.tokens {
             self.reserve(batch, most_tokens, token_bytes)?;
         }
-        if self.pinned.as_ref().is_none_or(|pinned| pinned.size() < bytes.len()) {
-            self.pinned = None;
-            let size = bytes.len().next_power_of_two();
-            self.pinned = Some(Pinned::new(&self.device, size, self.copy_queue)?);
-        }
         let words = self.arena.take(bytes.len())?;
-        if let Some(pinned) = &mut self.pinned {
-            pinned.bytes_mut()?[..bytes.len()].copy_from_slice(bytes);
-            // SAFETY: the block has these bytes, and lives until the copy is waited for below.
-            unsafe { pinned.copy_to(words.address(), bytes.len())? };
-            pinned.synchronize()?;
-        }
-        self.uploaded = Some(Uploaded { id: batch.id, words });
+        let pinned = pinned(&mut self.pinned, &self.device, self.copy_queue, bytes.len())?;
+        pinned.bytes_mut()?[..bytes.len()].copy_from_slice(bytes);
+        // SAFETY: the block has these bytes. Whatever kernels do with it later waits for the copy, which also
+        // is done before the arena's memory is given back.
+        unsafe { pinned.copy_to(words.address(), bytes.len())? };
         batch.turn.get_or_init(|| self.device.turns().take());
+        pinned.precede_kernels()?;
+        self.uploaded = Some(Uploaded { id: batch.id, words });
         Ok(())
     }
 
@@ -135,12 +131,26 @@ impl CudaScratch {
 
     /// Reads states, after which the batch is finished unless more steps follow.
     pub(super) fn read(&mut self, states: &CudaStates, host: &mut Vec<f32>) -> Result<(), DeviceError> {
-        let mut bytes = vec![0; states.rows * states.stride()];
-        states.block.read(&mut bytes)?;
+        let bytes = states.rows * states.stride();
+        let pinned = pinned(&mut self.pinned, &self.device, self.copy_queue, bytes)?;
+        states.number.read_rows(states.block.read(pinned, bytes)?, states.width, host);
         self.is_busy = false;
-        states.number.read_rows(&bytes, states.width, host);
         Ok(())
     }
+}
+
+/// A pinned buffer of at least `bytes` bytes: that of `kept`, if it is as large.
+fn pinned<'a>(
+    kept: &'a mut Option<Pinned>,
+    device: &Arc<dyn Device>,
+    copy_queue: usize,
+    bytes: usize,
+) -> Result<&'a mut Pinned, DeviceError> {
+    let pinned = match kept.take().filter(|pinned| pinned.size() >= bytes) {
+        Some(pinned) => pinned,
+        None => Pinned::new(device, bytes.next_power_of_two(), copy_queue)?,
+    };
+    Ok(kept.insert(pinned))
 }
 
 /// Names the batch in an error of memory.

@@ -16,10 +16,10 @@ use crate::tei_metrics::TeiMetrics;
 
 /// Whether the server takes requests, as TEI says it
 #[utoipa::path(get, path = "/health", tag = "Status", responses((status = 200), (status = 503)))]
-pub(super) async fn health(State(app): State<Arc<App>>) -> Result<(), Failure> {
+pub(super) async fn health(app: State<Arc<App>>) -> Result<(), Failure> {
     match app.phase.is_draining() {
         true => Err(Failure::new(Reason::Unavailable, "the server is shutting down")),
-        false => Ok(()),
+        false => live(app).await,
     }
 }
 
@@ -29,9 +29,12 @@ pub(super) async fn ready(app: State<Arc<App>>) -> Result<(), Failure> {
     health(app).await
 }
 
-/// Whether the server lives; also while it shuts down
-#[utoipa::path(get, path = "/livez", tag = "Status", responses((status = 200)))]
-pub(super) async fn live() {}
+/// Whether the server lives; also while it shuts down. Not if a GPU has failed so that only a new process can use it
+#[utoipa::path(get, path = "/livez", tag = "Status", responses((status = 200), (status = 503)))]
+pub(super) async fn live(State(app): State<Arc<App>>) -> Result<(), Failure> {
+    let lost = |name| Failure::new(Reason::Unavailable, format!("{name} has failed; start the server again"));
+    app.lost_device().map(lost).map_or(Ok(()), Err)
+}
 
 /// What the server counts, for Prometheus
 #[utoipa::path(get, path = "/metrics", tag = "Status", responses((status = 200, body = String), TeiFailures))]

@@ -141,13 +141,14 @@ impl<'a> Group<'a> {
             rows.par_chunks_exact_mut(dim).zip(numbers).for_each(|(row, &number)| {
                 row.copy_from_slice(&queries[number * dim..][..dim]);
             });
-            // SAFETY: the memory has room for all queries, and the copy is waited for below.
+            // SAFETY: the memory has room for all queries. Kernels wait for the copies, as does whoever needs
+            // the buffer next.
             unsafe {
                 pinned
                     .copy_to(self.queries.at(part * together * dim), numbers.len() * dim * size_of::<f32>())?
             };
         }
-        pinned.synchronize()
+        pinned.precede_kernels()
     }
 
     /// The place in `prepared` of the queries for the scan of the slab, made when they are first needed.
@@ -319,7 +320,8 @@ impl<'a> Group<'a> {
         // SAFETY: `candidates` is `[queries, capacity]`, `hits` is `[queries, k]`, both counts are
         // `[queries]`, and `scratch` is `[queries, 2, k]` where the kernel uses it. The group keeps them.
         unsafe { self.kernels.best(args)? };
-        let outcome = self.outcome.to_vec()?;
+        let (pinned, _) = self.workspace.pinned(2 * queries, size_of::<u32>())?;
+        let outcome = pinned.read(&self.outcome, 0, 2 * queries)?.to_vec();
         let (hit_counts, nominated) = outcome.split_at(queries);
         let (pinned, together) = self.workspace.pinned(queries, k * size_of::<KernelHit>())?;
         let mut found = Vec::with_capacity(queries);
