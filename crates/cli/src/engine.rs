@@ -186,6 +186,20 @@ impl Narrator {
                 }
                 ui.detail(format!("texts: {}, fingerprint {}", counted(texts.len(), "passage"), texts.fingerprint()));
             }
+            Event::Skipped { inputs, skipped } => {
+                let place: String = inputs.iter().map(|input| format!("{input}: ")).collect();
+                ui.skipped(&place, skipped);
+            }
+            Event::LeftOut(left_out) => {
+                if left_out.queries > 0 {
+                    let queries = counted(left_out.queries, "query");
+                    ui.status(format!("{queries} without a relevant document left out"));
+                }
+                left_out.problems().for_each(|problem| ui.warning(problem));
+            }
+            Event::CheckpointDamaged(error) => {
+                ui.warning(format!("{error}; going on from the checkpoint before it"));
+            }
             Event::ShardDamaged(damage) => {
                 let rows = damage.rows.end - damage.rows.start;
                 ui.warning(format!("{}; encoding {} again", damage.error, counted(rows, "row")));

@@ -4,6 +4,7 @@ use toller_encoder::Compute;
 use toller_ir::{Explain, Remedy, Setting, named, remedy};
 #[cfg(feature = "candle")]
 use toller_nn::CandleDevice;
+use toller_nn::Precision;
 
 use crate::Device;
 use crate::event::Event;
@@ -36,6 +37,9 @@ pub enum BackendError {
     /// Training on a GPU by Toller's own kernels.
     #[error("Toller's own kernels do not train models on GPUs")]
     NativeTraining,
+    /// Training by Toller's own kernels in another number format.
+    #[error("Toller's own kernels train in f32")]
+    NativeDtype(Precision),
     /// Several devices, or a stand-in.
     #[error("candle does not compute on {0}")]
     Device(Device),
@@ -56,6 +60,9 @@ impl Explain for BackendError {
             Self::NotBuilt => remedy!("use {}, or build with the feature `candle`", native),
             Self::Training => remedy!("use {}, or build with the feature `candle-cuda`", on_cpu),
             Self::NativeTraining => remedy!("use {}, or {}", Setting::Backend.to("candle"), on_cpu),
+            Self::NativeDtype(_) => {
+                remedy!("leave {} out, or give {}", Setting::Dtype, Setting::Backend.to("candle"))
+            }
             Self::NoCuda => {
                 remedy!("use {} or {}, or build with the feature `candle-cuda`", on_cpu, native)
             }
@@ -98,67 +105,13 @@ pub(crate) fn candle(device: Device, notify: impl Fn(Event<'_>)) -> Result<Compu
     Ok(Compute::Candle(chosen))
 }
 
-/// The devices of candle that train on `device`; `None` for the CPU without candle. `auto` is the first GPU
-/// that candle has, else the CPU; a GPU is reported.
-#[cfg(feature = "candle")]
-pub(crate) fn training(
-    device: Device,
-    backend: Option<Backend>,
-    notify: impl Fn(Event<'_>),
-) -> Result<Option<Vec<CandleDevice>>, BackendError> {
-    let is_gpu = !matches!(device, Device::Auto | Device::Cpu);
-    if is_gpu && backend == Some(Backend::Native) {
-        return Err(BackendError::NativeTraining);
-    }
-    let without = |error| if error == BackendError::NoCuda { BackendError::Training } else { error };
-    match device {
-        Device::Cuda(ordinal) => Ok(Some(vec![gpu(ordinal).map_err(without)?])),
-        Device::AllCuda => all_gpus().map_err(without).map(Some),
-        Device::Auto if backend != Some(Backend::Native) && has_gpu()? => {
-            notify(Event::DeviceChosen("cuda:0, through candle"));
-            Ok(Some(vec![gpu(0)?]))
-        }
-        Device::Auto | Device::Cpu => {
-            Ok((backend == Some(Backend::Candle)).then(|| vec![CandleDevice::cpu()]))
-        }
-        #[cfg(feature = "shim")]
-        Device::Shim => Err(BackendError::Device(device)),
-    }
-}
-
 #[cfg(feature = "candle-cuda")]
-fn all_gpus() -> Result<Vec<CandleDevice>, BackendError> {
-    let open = |message: String| BackendError::Open { ordinal: 0, message };
-    let count = CandleDevice::gpus().map_err(|error| open(error.to_string()))?;
-    if count == 0 {
-        return Err(open("there is no GPU".to_owned()));
-    }
-    (0..count).map(gpu).collect()
-}
-
-#[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
-fn all_gpus() -> Result<Vec<CandleDevice>, BackendError> {
-    Err(BackendError::NoCuda)
-}
-
-/// Nothing trains there in this build but the CPU.
-#[cfg(not(feature = "candle"))]
-pub(crate) fn check_training(device: Device, backend: Option<Backend>) -> Result<(), BackendError> {
-    match (device, backend) {
-        (_, Some(Backend::Candle)) => Err(BackendError::NotBuilt),
-        (Device::Auto | Device::Cpu, _) => Ok(()),
-        (_, Some(Backend::Native)) => Err(BackendError::NativeTraining),
-        (_, None) => Err(BackendError::Training),
-    }
-}
-
-#[cfg(feature = "candle-cuda")]
-fn gpu(ordinal: usize) -> Result<CandleDevice, BackendError> {
+pub(crate) fn gpu(ordinal: usize) -> Result<CandleDevice, BackendError> {
     CandleDevice::gpu(ordinal).map_err(|error| BackendError::Open { ordinal, message: error.to_string() })
 }
 
 #[cfg(feature = "candle-cuda")]
-fn has_gpu() -> Result<bool, BackendError> {
+pub(crate) fn has_gpu() -> Result<bool, BackendError> {
     let count = CandleDevice::gpus();
     count
         .map(|count| count > 0)
@@ -166,12 +119,12 @@ fn has_gpu() -> Result<bool, BackendError> {
 }
 
 #[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
-fn gpu(_: usize) -> Result<CandleDevice, BackendError> {
+pub(crate) fn gpu(_: usize) -> Result<CandleDevice, BackendError> {
     Err(BackendError::NoCuda)
 }
 
 #[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
-fn has_gpu() -> Result<bool, BackendError> {
+pub(crate) fn has_gpu() -> Result<bool, BackendError> {
     Ok(false)
 }
 
@@ -185,8 +138,6 @@ pub(crate) fn candle(_: Device, _: impl Fn(Event<'_>)) -> Result<Compute, Backen
 mod tests {
     use toller_ir::Explain;
 
-    #[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
-    use super::BackendError;
     use super::{Backend, candle};
     use crate::Device;
 
@@ -205,25 +156,6 @@ mod tests {
         };
         assert_eq!(message, expected);
         assert!(remedy.is_some_and(|remedy| remedy.to_string().starts_with("use ")));
-    }
-
-    #[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
-    #[test]
-    fn the_cpu_trains_with_and_without_candle() {
-        let count = |device, backend| {
-            super::training(device, backend, |_| {}).map(|devices| devices.map(|devices| devices.len()))
-        };
-        for device in [Device::Auto, Device::Cpu] {
-            assert_eq!(count(device, None), Ok(None));
-            assert_eq!(count(device, Some(Backend::Native)), Ok(None));
-            assert_eq!(count(device, Some(Backend::Candle)), Ok(Some(1)));
-        }
-        for device in [Device::Cuda(0), Device::AllCuda] {
-            assert_eq!(count(device, Some(Backend::Native)), Err(BackendError::NativeTraining));
-            for backend in [None, Some(Backend::Candle)] {
-                assert_eq!(count(device, backend), Err(BackendError::Training));
-            }
-        }
     }
 
     #[cfg(all(feature = "candle", not(feature = "candle-cuda")))]

@@ -6,8 +6,6 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use toller_encoder::Compute;
 use toller_gpu::{DeviceError, Devices};
-#[cfg(feature = "candle")]
-use toller_nn::CandleDevice;
 
 use crate::event::Event;
 use crate::{Backend, Engine, EngineError, backend};
@@ -135,29 +133,6 @@ impl Engine {
             Backend::Native => Ok(self.devices(device)?.map_or(Compute::Cpu, Compute::Gpus)),
             Backend::Candle => Ok(backend::candle(device, |event| self.notify(event))?),
         }
-    }
-
-    /// The devices of candle that train a model on `device`, through `backend` if one is asked for; `None`
-    /// for the CPU by Toller's own kernels. Reports a GPU that `auto` chose.
-    ///
-    /// # Errors
-    /// [`EngineError::Backend`] if nothing trains there.
-    #[cfg(feature = "candle")]
-    pub fn training(
-        &self,
-        device: Device,
-        backend: Option<Backend>,
-    ) -> Result<Option<Vec<CandleDevice>>, EngineError> {
-        Ok(backend::training(device, backend, |event| self.notify(event))?)
-    }
-
-    /// Whether a model is trained on `device`: in this build on the CPU alone.
-    ///
-    /// # Errors
-    /// [`EngineError::Backend`] if nothing trains there.
-    #[cfg(not(feature = "candle"))]
-    pub fn training(&self, device: Device, backend: Option<Backend>) -> Result<(), EngineError> {
-        Ok(backend::check_training(device, backend)?)
     }
 
     /// The first GPU if there is one that can be used, else the CPU.

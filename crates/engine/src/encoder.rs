@@ -8,7 +8,7 @@ use toller_encoder::{
     Compute, CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, Output, Role,
     TextPooling, Watch,
 };
-use toller_hub::{ModelSource, Origin};
+use toller_hub::ModelSource;
 use toller_nn::Precision;
 use toller_pipeline::encode_texts;
 use toller_store::ModelInfo;
@@ -185,10 +185,7 @@ impl Engine {
             batch_tokens,
             dtype,
             compute: compute.clone(),
-            known: match source.origin {
-                Origin::Known(model) => Some(model),
-                Origin::Directory | Origin::Hub { .. } => None,
-            },
+            known: source.known(),
         };
         let model = DualEncoder::load(&source.directory, &load)?;
         if model.tower(Role::Passage).pooling_is_assumed() {

@@ -13,6 +13,7 @@ use toller_pipeline::rerank::RerankError;
 use toller_sparse::SparseError;
 use toller_store::StoreError;
 use toller_texts::TextsError;
+use toller_train::TrainError;
 
 use crate::{AnalyzerError, BackendError, Device};
 
@@ -61,6 +62,9 @@ pub enum EngineError {
     /// A collection or queries.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
+    /// A training.
+    #[error(transparent)]
+    Train(#[from] TrainError),
     /// A file.
     #[error(transparent)]
     File(#[from] FileError),
@@ -117,6 +121,7 @@ impl Explain for EngineError {
             Self::Rerank(error) => return error.remedy(),
             Self::Texts(error) => return error.remedy(),
             Self::Corpus(error) => return error.remedy(),
+            Self::Train(error) => return error.remedy(),
             Self::File(error) => return error.remedy(),
             Self::Device { source, .. } => return source.remedy(),
             Self::Backend(error) => return error.remedy(),
@@ -139,6 +144,7 @@ impl Explain for EngineError {
             Self::Pipeline(error) => error.place(),
             Self::Texts(error) => error.place(),
             Self::Corpus(error) => error.place(),
+            Self::Train(error) => error.place(),
             Self::File(error) => error.place(),
             _ => None,
         }

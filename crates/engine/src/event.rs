@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use toller_corpus::SkipReport;
+use toller_files::Input;
 use toller_gpu::DeviceError;
 use toller_hub::ModelSource;
 use toller_index::FlatIndex;
@@ -12,6 +14,7 @@ use toller_sparse::BuildProgress;
 use toller_store::{Damage, StoreWriter};
 use toller_texts::Texts;
 use toller_topk::cuda::DevicePlan;
+use toller_train::{LeftOut, TrainError};
 
 /// Called with every event, from any thread of the engine.
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
@@ -98,6 +101,17 @@ pub enum Event<'a> {
     },
     /// The texts of a collection were opened.
     TextsOpened(&'a Texts),
+    /// What was skipped of these files, or of a collection.
+    Skipped {
+        /// The files; none for a collection.
+        inputs: &'a [Input],
+        /// What was skipped, perhaps nothing.
+        skipped: &'a SkipReport,
+    },
+    /// What judged queries, their judgments and negatives have that makes no example.
+    LeftOut(&'a LeftOut),
+    /// A checkpoint of a training is damaged. The run goes on from the one before it.
+    CheckpointDamaged(&'a TrainError),
     /// A shard of a store is damaged and is written again.
     ShardDamaged(&'a Damage),
     /// An unfinished store is resumed.

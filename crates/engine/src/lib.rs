@@ -37,6 +37,7 @@ mod resolve;
 mod sparse;
 mod text_source;
 mod threads;
+mod train;
 
 pub use analyzer::AnalyzerError;
 pub use backend::{Backend, BackendError};
@@ -51,6 +52,7 @@ pub use index::IndexOptions;
 pub use sparse::SparseOptions;
 pub use text_source::TextSource;
 pub use threads::Pooled;
+pub use train::{DevData, TextFiles, Training, TrainingData};
 
 pub use toller_corpus::{ReadOptions, read_qrels, read_queries, read_run};
 pub use toller_encoder::{Compute, CrossEncoderOptions};

@@ -20,6 +20,17 @@ pub struct ModelSource {
     pub origin: Origin,
 }
 
+impl ModelSource {
+    /// What is known of the model beyond its files.
+    #[must_use]
+    pub fn known(&self) -> Option<Box<KnownModel>> {
+        match &self.origin {
+            Origin::Known(model) => Some(model.clone()),
+            Origin::Directory | Origin::Hub { .. } => None,
+        }
+    }
+}
+
 /// Where a model's files come from.
 #[derive(Clone, Debug)]
 pub enum Origin {

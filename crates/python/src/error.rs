@@ -6,7 +6,7 @@ use std::iter;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use toller_engine::EngineError;
+use toller_engine::{BackendError, EngineError};
 use toller_eval::{CompareError, MeasureError};
 use toller_hub::ResolveError;
 use toller_index::IndexError;
@@ -61,7 +61,10 @@ impl Failed {
         let hint = error.remedy().as_ref().map(in_python);
         let error_place = error.place();
         let error: &(dyn Error + 'static) = error;
-        let mut message = String::new();
+        let mut message = match of_training(error) {
+            Some(TrainError::Options { problem, .. }) => in_python(problem),
+            _ => String::new(),
+        };
         for cause in iter::successors(Some(error), |&error| error.source()) {
             let cause = cause.to_string();
             // The text of some errors includes their source.
@@ -78,6 +81,14 @@ impl Failed {
 impl<E: Explain + Send + Sync + 'static> From<E> for Failed {
     fn from(error: E) -> Self {
         Self::of(&error)
+    }
+}
+
+/// The error as one of training, if it is one.
+fn of_training<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a TrainError> {
+    match error.downcast_ref() {
+        Some(EngineError::Train(error)) => Some(error),
+        _ => error.downcast_ref(),
     }
 }
 
@@ -99,6 +110,9 @@ fn class_of(error: &(dyn Error + 'static)) -> Class {
             | EngineError::Role { .. },
         ) => Class::InvalidArgument,
         Some(EngineError::Index(_)) => Class::InvalidArgument,
+        Some(EngineError::Backend(BackendError::Open { .. })) => Class::Error,
+        Some(EngineError::Backend(_)) => Class::InvalidArgument,
+        Some(EngineError::Train(_)) if is_argument(error) => Class::InvalidArgument,
         Some(_) => Class::Error,
         None if is_argument(error) => Class::InvalidArgument,
         None => error.downcast_ref::<StoreError>().map_or(Class::Error, of_store),
@@ -122,10 +136,15 @@ fn is_argument(error: &(dyn Error + 'static)) -> bool {
         || error.is::<CompareError>()
         || error.is::<FusionError>()
         || error.is::<UnknownName>()
-        || matches!(
-            error.downcast_ref(),
-            Some(TrainError::OutOfRange { .. } | TrainError::NoEffect { .. } | TrainError::Pooling(_))
-        )
+        || of_training(error).is_some_and(|error| {
+            matches!(
+                error,
+                TrainError::Options { .. }
+                    | TrainError::OutOfRange { .. }
+                    | TrainError::NoEffect { .. }
+                    | TrainError::Pooling(_)
+            )
+        })
 }
 
 /// A remedy in Python's words: parameters for settings, functions for commands.
@@ -154,6 +173,9 @@ fn in_python(remedy: &Remedy) -> String {
 /// The parameter of a setting.
 fn parameter(setting: Setting) -> &'static str {
     match setting {
+        Setting::DevCorpus => "the DevSet's corpus",
+        Setting::DevDepth => "the DevSet's depth",
+        Setting::DevRun => "the DevSet's run",
         Setting::Dim => "truncate_dim",
         other => other.name(),
     }
@@ -163,6 +185,10 @@ fn parameter(setting: Setting) -> &'static str {
 fn assignment(setting: Setting, value: &str) -> String {
     if setting == Setting::Shard {
         return format!("shard=({})", value.replace('/', ", "));
+    }
+    // In capitals, the value stands for one of the user's.
+    if value.chars().all(|c| c.is_ascii_uppercase()) {
+        return parameter(setting).to_owned();
     }
     let is_bare = value.parse::<f64>().is_ok() || value == "True";
     match is_bare {

@@ -21,7 +21,9 @@ mod searcher;
 mod store;
 mod threads;
 mod training;
+mod training_data;
 mod training_dev;
+mod training_options;
 mod words;
 mod work;
 
@@ -54,7 +56,7 @@ mod _toller {
     #[pymodule_export]
     use crate::store::{Store, reopen};
     #[pymodule_export]
-    use crate::training::{train_cross, train_dual};
+    use crate::training::{train_cross, train_dual, train_token};
 
     /// Computes in this many threads from now on, 0 for as many as there are processors.
     #[pyfunction]

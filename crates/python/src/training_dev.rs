@@ -1,17 +1,18 @@
 //! The dev set of a run of training.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use toller_corpus::{open_collection, read_queries};
-use toller_engine::Engine;
+use toller_engine::{DevData, Engine, EngineError};
 use toller_eval::{Measure, parse_measures};
-use toller_train::{Dev, Judge, RankedSet, Task};
+use toller_train::Dev;
 
 use crate::error::Failed;
-use crate::given::{Files, Kind, Reading};
+use crate::given::{Files, Kind};
+use crate::paths::Paths;
 use crate::runs::{Qrels, Run};
+use crate::training_data::{collection, queries};
 
 /// A `toller.training.DevSet`.
 #[derive(FromPyObject)]
@@ -20,87 +21,82 @@ pub(crate) struct DevOptions<'py> {
     qrels: Bound<'py, Qrels>,
     corpus: Option<Bound<'py, PyAny>>,
     run: Option<Bound<'py, Run>>,
-    depth: usize,
+    depth: Option<usize>,
     measures: String,
     every: Option<u64>,
     patience: Option<u64>,
     save_last: bool,
 }
 
-/// The same, read.
-pub(crate) struct DevSource {
-    queries: Files,
-    qrels: Arc<toller_ir::Qrels>,
-    corpus: Option<Files>,
-    run: Option<Arc<toller_ir::Run>>,
-    depth: usize,
-    measures: Vec<Measure>,
+/// A `toller.training.MarkedDevSet`.
+#[derive(FromPyObject)]
+pub(crate) struct MarkedDevOptions {
+    data: Paths,
     every: Option<u64>,
     patience: Option<u64>,
     save_last: bool,
 }
 
+/// The same as [`DevOptions`], read.
+pub(crate) struct DevSource(Dev<Judged>);
+
+struct Judged {
+    queries: Files,
+    qrels: Arc<toller_ir::Qrels>,
+    corpus: Option<Files>,
+    run: Option<Arc<toller_ir::Run>>,
+    depth: Option<usize>,
+    measures: Vec<Measure>,
+}
+
 impl DevOptions<'_> {
-    /// Reads the arguments. `has_corpus` is whether the run has a collection of its own.
-    pub(crate) fn read(&self, has_corpus: bool, folder: &Path) -> PyResult<DevSource> {
-        let read = |given, kind| Files::read(given, kind, Reading::default(), folder);
-        if self.corpus.is_none() && !has_corpus {
-            return Err(Failed::invalid("the dev set has no collection")
-                .hint("give corpus to the DevSet")
-                .into());
-        }
-        if self.every == Some(0) || self.patience == Some(0) || self.depth == 0 {
-            let failed = Failed::invalid("every, patience and depth of a DevSet are 1 or more");
-            return Err(failed.hint("leave them out, or give 1 or more").into());
-        }
-        Ok(DevSource {
+    /// Reads the arguments, files with `read`.
+    pub(crate) fn read(
+        &self,
+        read: impl Fn(&Bound<'_, PyAny>, Kind) -> PyResult<Files>,
+    ) -> PyResult<DevSource> {
+        check([("every", self.every), ("patience", self.patience), ("depth", self.depth.map(|n| n as u64))])?;
+        let set = Judged {
             queries: read(&self.queries, Kind::Queries)?,
             qrels: self.qrels.get().qrels.clone(),
             corpus: self.corpus.as_ref().map(|corpus| read(corpus, Kind::Passages)).transpose()?,
             run: self.run.as_ref().map(|run| run.get().run.clone()),
             depth: self.depth,
             measures: parse_measures(&self.measures).map_err(Failed::from)?,
-            every: self.every,
-            patience: self.patience,
-            save_last: self.save_last,
-        })
+        };
+        let (every, patience, saves_last) = (self.every, self.patience, self.save_last);
+        Ok(DevSource(Dev { set, every, patience, saves_last }))
     }
 }
 
 impl DevSource {
-    /// Opens the dev set; `corpus` is the collection of the run.
-    pub(crate) fn open(
-        &self,
-        task: &Task,
-        corpus: Option<&Files>,
-        relevance_level: i32,
-        engine: &Engine,
-    ) -> Result<Dev, Failed> {
-        let Some(corpus) = self.corpus.as_ref().or(corpus) else {
-            return Err(Failed::internal("a dev set without a collection"));
+    /// The dev set of a run, which must end before this is dropped.
+    pub(crate) fn files(&self, engine: &Engine) -> Result<Dev<DevData>, EngineError> {
+        let Self(Dev { set, every, patience, saves_last }) = self;
+        let data = DevData {
+            queries: queries(&set.queries, engine)?,
+            qrels: set.qrels.clone(),
+            corpus: set.corpus.as_ref().map(|files| collection(files, engine)).transpose()?,
+            run: set.run.clone(),
+            depth: set.depth,
+            measures: set.measures.clone(),
         };
-        let relevance_level = u32::try_from(relevance_level).map_err(|_| {
-            Failed::invalid(format!("relevance_level={relevance_level}")).hint("give 0 or more for a dev set")
-        })?;
-        let judge = Judge { qrels: (*self.qrels).clone(), measures: self.measures.clone(), relevance_level };
-        let (queries, _) = read_queries(&self.queries.of_queries(engine)?, &self.queries.queries())?;
-        let set = match (task, &self.run) {
-            (Task::Dual { .. }, None) => {
-                let passages = open_collection(&corpus.of_collection(engine)?, &corpus.collection())?;
-                RankedSet::search(task, &queries, passages, judge)?
-            }
-            (Task::Cross { .. }, Some(run)) => {
-                RankedSet::rerank(task, &queries, run, self.depth, &corpus.texts(engine)?, judge)?
-            }
-            (Task::Dual { .. }, Some(_)) => {
-                let failed = Failed::invalid("the run of a DevSet is for a cross-encoder");
-                return Err(failed.hint("leave run out: a dual encoder is evaluated by searching corpus"));
-            }
-            (Task::Cross { .. }, None) => {
-                let failed = Failed::invalid("a cross-encoder is evaluated by reranking a run");
-                return Err(failed.hint("give run to the DevSet, whose hits the model ranks"));
-            }
-        };
-        Ok(Dev { set: set.into(), every: self.every, patience: self.patience, saves_last: self.save_last })
+        Ok(Dev { set: data, every: *every, patience: *patience, saves_last: *saves_last })
+    }
+}
+
+impl MarkedDevOptions {
+    pub(crate) fn files(self) -> Result<Dev<Vec<PathBuf>>, Failed> {
+        let Self { data, every, patience, save_last: saves_last } = self;
+        check([("every", every), ("patience", patience)])?;
+        Ok(Dev { set: data.all(), every, patience, saves_last })
+    }
+}
+
+/// Refuses 0.
+fn check<const N: usize>(numbers: [(&str, Option<u64>); N]) -> Result<(), Failed> {
+    match numbers.into_iter().find(|(_, number)| *number == Some(0)) {
+        Some((name, _)) => Err(Failed::invalid(format!("{name}=0 of a dev set")).hint("give at least 1")),
+        None => Ok(()),
     }
 }

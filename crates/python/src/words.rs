@@ -60,6 +60,11 @@ pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
         Event::TextsOpened(texts) if texts.skipped() > 0 => {
             session.warn(format!("{} bad lines of the collection were skipped", texts.skipped()));
         }
+        Event::Skipped { skipped, .. } if skipped.total() > 0 => session.warn(skipped.to_string()),
+        Event::LeftOut(left_out) => left_out.problems().for_each(|problem| session.warn(problem)),
+        Event::CheckpointDamaged(error) => {
+            session.warn(format!("{error}; going on from the checkpoint before it"));
+        }
         Event::ShardDamaged(damage) => {
             let rows = damage.rows.end - damage.rows.start;
             session.warn(format!("{}; its {rows} rows are written again", damage.error));

@@ -227,7 +227,9 @@ def test_what_cannot_be_trained_is_refused(minilm: Path, work: Path) -> None:
     data, qrels = work / "data.jsonl", toller.Qrels(JUDGMENTS)
     for options, message in [
         ({}, "nothing to learn from"),
-        ({"queries": QUESTIONS}, "queries need judgments and texts"),
+        ({"queries": QUESTIONS}, "queries needs judgments and texts"),
+        ({"data": data, "relevance_level": 2}, "relevance_level is for queries, which is not given"),
+        ({"data": data, "chunk_size": 0}, "chunk_size 0"),
         ({"data": data, "lr": 0.0}, "lr 0"),
         ({"data": data, "batch_size": 0}, "batch_size 0"),
         ({"data": data, "temperature": 0.0}, "temperature 0"),
@@ -237,7 +239,12 @@ def test_what_cannot_be_trained_is_refused(minilm: Path, work: Path) -> None:
         ({"data": data, "learning_rate": 1.0}, "no option is named learning_rate"),
         ({"data": data, "symmetric": True, "no_in_batch": True}, "symmetric"),
         ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels)}, "the dev set has no collection"),
-        ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels, PASSAGES, toller.Run(RUN))}, "for a cross-encoder"),
+        ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels, PASSAGES, toller.Run(RUN))}, "the DevSet's run is for a cross-encoder"),
+        ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels, PASSAGES, depth=5)}, "the DevSet's depth is for a"),
+        ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels, PASSAGES, patience=0)}, "patience=0"),
+        ({"data": data, "dtype": "bf16"}, "kernels train in f32"),
+        ({"data": data, "device": "cuda", "backend": "native"}, "do not train models on GPUs"),
+        ({"data": data, "device": "tpu"}, "no device is named"),
         ({"data": work / "none.jsonl"}, "none.jsonl"),
         ({"data": data, "no_in_batch": True, "no_duplicates": True, "batch_size": 4}, "no_duplicates has no effect"),
         ({"data": data, "no_duplicates": True, "batch_size": 8, "only": "query"}, "have the same weights"),
@@ -248,3 +255,49 @@ def test_what_cannot_be_trained_is_refused(minilm: Path, work: Path) -> None:
     with pytest.raises(toller.Error, match="8 examples do not fill a batch of 9") as refused:
         toller.train_dual(minilm, work / "out", data=data, batch_size=9)
     assert refused.value.hint == "choose smaller batches, or give more examples"
+    with pytest.raises(toller.InvalidArgument) as refused:
+        toller.train_dual(minilm, work / "out")
+    assert refused.value.hint == "give data, or queries, corpus and qrels"
+    with pytest.raises(toller.InvalidArgument) as refused:
+        toller.train_dual(minilm, work / "out", data=data, device="cuda:all", backend="native")
+    assert refused.value.hint == 'use backend="candle", or device="cpu"'
+    with pytest.raises(toller.InvalidArgument, match="by reranking a run") as refused:
+        model, held_out = FIXTURES / "cross-encoders/roberta", toller.DevSet(QUESTIONS, qrels, PASSAGES)
+        toller.train_cross(model, work / "out", data=data, dev=held_out)
+    assert refused.value.hint == "give the DevSet's run, whose hits it ranks"
+
+
+def test_bad_lines_are_skipped_as_on_the_command_line(minilm: Path, cli: Cli, work: Path) -> None:
+    with (work / "queries.tsv").open("a") as queries:
+        queries.write("a line without a query\n")
+    words = ["--queries", work / "queries.tsv", "--corpus", work / "corpus.jsonl", "--qrels", work / "qrels"]
+    words += ["--batch-size", 4, "--steps", 1, "--max-length", 16, "--skip-bad-lines"]
+    cli("train", "dual", "--model", minilm, *words, "--output", work / "cli")
+    options = {"batch_size": 4, "steps": 1, "max_length": 16, "qrels": toller.Qrels(JUDGMENTS)}
+    files = {"queries": work / "queries.tsv", "corpus": work / "corpus.jsonl"}
+    with pytest.raises(toller.Error, match="queries.tsv"):
+        toller.train_dual(minilm, work / "own", **files, **options)  # type: ignore[arg-type]
+    with pytest.warns(UserWarning, match="skipped 1 bad line"):
+        toller.train_dual(minilm, work / "own", skip_bad_lines=True, **files, **options)  # type: ignore[arg-type]
+    for path in (work / "cli").rglob("model.safetensors"):
+        assert (work / "own" / path.relative_to(work / "cli")).read_bytes() == path.read_bytes()
+
+
+def test_a_token_classifier_is_that_of_the_command_line(cli: Cli, work: Path) -> None:
+    model, marked = FIXTURES / "tiny-bert", work / "marked.jsonl"
+    segments = [[f"{topic} is from the south.", f"Now it is {topic}"] for topic in TOPICS]
+    marked.write_text("".join(json.dumps({"segments": own}) + "\n" for own in segments))
+    words = ["--data", marked, "--batch-size", 4, "--epochs", 2, "--lr", 3e-3, "--dev-data", marked]
+    cli("train", "token", "--model", model, *words, "--eval-every", 2, "--output", work / "cli")
+    options = {"data": marked, "batch_size": 4, "epochs": 2, "lr": 3e-3}
+    dev = toller.MarkedDevSet(marked, every=2)
+    trained = toller.train_token(model, work / "own", dev=dev, **options)  # type: ignore[arg-type]
+    same_run(work / "cli", work / "own")
+    assert trained.steps == 4 and set(trained.best_measures) == {"precision", "recall", "F1"}
+    with pytest.raises(toller.InvalidArgument, match="nothing to learn from") as refused:
+        toller.train_token(model, work / "new")
+    assert refused.value.hint == "give data"
+    with pytest.raises(toller.InvalidArgument, match="every=0"):
+        toller.train_token(model, work / "new", data=marked, dev=toller.MarkedDevSet(marked, every=0))
+    with pytest.raises(toller.InvalidArgument, match="no option is named queries"):
+        toller.train_token(model, work / "new", data=marked, queries=QUESTIONS)  # type: ignore[call-arg]

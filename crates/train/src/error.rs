@@ -46,6 +46,14 @@ pub enum TrainError {
     /// A parameter that should be trained and has no gradient: a defect.
     #[error("there is no gradient of {0}")]
     NoGradient(String),
+    /// Options that do not go together, in words in which a front names them.
+    #[error("{problem}")]
+    Options {
+        /// What is wrong.
+        problem: Remedy,
+        /// What to do about it.
+        remedy: Remedy,
+    },
     /// A setting that others leave without effect.
     #[error("{setting} has no effect: {reason}")]
     NoEffect {
@@ -251,6 +259,7 @@ impl Explain for TrainError {
             }
             Self::Dtype(_) => remedy!("use {} f32 or bf16", Setting::Dtype),
             Self::NoGradient(_) => "report this, with the model".into(),
+            Self::Options { remedy, .. } => remedy.clone(),
             Self::NoEffect { setting, .. } => format!("leave {setting} out").into(),
             Self::Pooling(_) => "choose another pooling, or the model's own".into(),
             Self::Scaling => "choose the similarity dot".into(),

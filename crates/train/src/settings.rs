@@ -107,6 +107,7 @@ impl Settings {
             ("perturb", perturbation, is_positive(perturbation), "a number above 0"),
             ("batch_size", self.batch_size as f64, self.batch_size > 0, "1 or more"),
             ("accumulate", self.accumulate as f64, self.accumulate > 0, "1 or more"),
+            ("chunk_size", 0.0, self.chunks != Chunks::Sequences(0), "1 or more"),
             ("keep_checkpoints", self.keep as f64, self.keep > 0, "1 or more"),
         ];
         match checks.into_iter().find(|(.., fits, _)| !fits) {

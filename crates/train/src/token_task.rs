@@ -1,5 +1,7 @@
 //! Training of a token classifier: from marked texts to the gradient of the tokens' logits.
 
+use std::path::Path;
+
 use rayon::prelude::*;
 use toller_encoder::TokenClassifier;
 use toller_files::Checksum;
@@ -26,6 +28,11 @@ impl TokenTask {
             return Err(TrainError::Labels(labels));
         }
         Ok(Self { classifier, files })
+    }
+
+    /// The files of marked texts.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(MarkedFile::path)
     }
 
     /// Refuses files without a text.

@@ -34,7 +34,18 @@ from toller.cross_encoder import CrossEncoder
 from toller.encoder import Encoder
 from toller.errors import Error, InternalError, InvalidArgument, NotFound
 from toller.jobs import encode, index
-from toller.training import DevSet, Mined, Trained, TrainOptions, mine, train_cross, train_dual
+from toller.training import (
+    DevSet,
+    MarkedDevSet,
+    Mined,
+    RunOptions,
+    Trained,
+    TrainOptions,
+    mine,
+    train_cross,
+    train_dual,
+    train_token,
+)
 
 __all__ = [
     "Comparison",
@@ -47,10 +58,12 @@ __all__ = [
     "Hit",
     "InternalError",
     "InvalidArgument",
+    "MarkedDevSet",
     "Mined",
     "NotFound",
     "Qrels",
     "Run",
+    "RunOptions",
     "Searcher",
     "SparseIndex",
     "Store",
@@ -68,4 +81,5 @@ __all__ = [
     "set_num_threads",
     "train_cross",
     "train_dual",
+    "train_token",
 ]

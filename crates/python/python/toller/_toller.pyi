@@ -356,6 +356,9 @@ def train_dual(
 def train_cross(
     output: _Path, options: dict[str, Any], *, progress: _Progress = None
 ) -> tuple[int, float | None, tuple[int, dict[str, float]] | None]: ...
+def train_token(
+    output: _Path, options: dict[str, Any], *, progress: _Progress = None
+) -> tuple[int, float | None, tuple[int, dict[str, float]] | None]: ...
 def encode(
     encoder: DualEncoder,
     output: _Path,

@@ -104,14 +104,14 @@ class DevSet:
     """Judged queries on which a model is evaluated while it is trained. The model of the best evaluation is saved.
 
     A dual encoder is evaluated by searching `corpus`, by default the collection that it learns from; a cross-encoder
-    by ranking the first `depth` hits of `run` again. The first of `measures` decides which evaluation is the best.
+    by ranking the first `depth` hits of `run` again, by default 100. The first of `measures` decides which evaluation is the best.
     """
 
     queries: Texts
     qrels: Qrels
     corpus: Texts | None = None
     run: Run | None = None
-    depth: int = 100
+    depth: int | None = None
     measures: str = "nDCG@10"
     every: int | None = None
     """Steps between evaluations; None for those of an epoch."""
@@ -121,24 +121,37 @@ class DevSet:
     """Whether the model of the last step is saved instead."""
 
 
-class TrainOptions(TypedDict, total=False):
-    """The options of every run, named as the flags of `toller train` and with the same values where they are left out.
+@dataclass(frozen=True)
+class MarkedDevSet:
+    """Marked texts on which a token classifier is evaluated while it is trained: precision, recall and F1.
 
-    A model learns from files of examples (`data`); or from `queries`, their judgments, the texts of passages in
-    `corpus`, and `negatives` as `toller.mine` writes them (jsonl, pairs, t2ranking).
+    The model of the best F1 is saved.
     """
 
     data: Path | Sequence[Path]
-    queries: Texts
-    corpus: Texts
-    qrels: Qrels
-    negatives: Path
-    relevance_level: int
+    every: int | None = None
+    """Steps between evaluations; None for those of an epoch."""
+    patience: int | None = None
+    """Evaluations without a better one after which the run ends; None for never."""
+    save_last: bool = False
+    """Whether the model of the last step is saved instead."""
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of every run, named as the flags of `toller train` and with the same values where they are left out.
+
+    `data` are files to learn from. `device` is auto, cpu, cuda, cuda:N or cuda:all; models are trained on GPUs through
+    candle, in builds with the feature `candle-cuda`.
+    """
+
+    data: Path | Sequence[Path]
+    device: str
+    backend: Literal["native", "candle"]
+    dtype: Literal["f32", "bf16"]
     epochs: float
     steps: int
     batch_size: int
     accumulate: int
-    negatives_per_query: int
     lr: float
     schedule: Literal["linear", "bert", "constant", "cosine"]
     warmup: float
@@ -152,7 +165,24 @@ class TrainOptions(TypedDict, total=False):
     save_every: int
     keep_checkpoints: int
     max_length: int
+
+
+class TrainOptions(RunOptions, total=False):
+    """The options of what ranks passages, and of every run (`RunOptions`).
+
+    A model learns from files of examples (`data`); or from `queries`, their judgments, the texts of passages in
+    `corpus`, and `negatives` as `toller.mine` writes them (jsonl, pairs, t2ranking). With `skip_bad_lines`, bad lines of
+    queries and collections are counted and skipped.
+    """
+
+    queries: Texts
+    corpus: Texts
+    qrels: Qrels
+    negatives: Path
+    relevance_level: int
+    negatives_per_query: int
     title_separator: str
+    skip_bad_lines: bool
     dev: DevSet
 
 
@@ -190,8 +220,8 @@ def train_dual(
 ) -> Trained:
     """Trains a dual encoder from `model`, and saves it in the directory `output` with its log and checkpoints.
 
-    What Ctrl-C interrupts goes on by the same call, with the bits of a run that was not interrupted. The options of
-    every run are those of `TrainOptions`; docs/training.md explains all of them. With `no_duplicates`, no query and no
+    What Ctrl-C interrupts goes on by the same call, with the bits of a run that was not interrupted. The other options
+    are those of `TrainOptions`; docs/training.md explains all of them. With `no_duplicates`, no query and no
     passage occurs twice in a batch, where it would be its own negative. With `prefix_tokens`, a prefix of that many
     tokens is trained (P-tuning v2), and the model stays as it is.
     """
@@ -209,7 +239,7 @@ def train_dual(
         "query_model": query_model,
         "prefix_tokens": prefix_tokens,
     }
-    return _trained(_toller.train_dual(output, _all(model, own, options), progress=progress))
+    return _trained(_toller.train_dual(output, _all(model, own, options, TrainOptions), progress=progress))
 
 
 def train_cross(
@@ -229,14 +259,30 @@ def train_cross(
     options are as for `train_dual`.
     """
     own = {"loss": loss, "truncation": truncation, "labels": labels}
-    return _trained(_toller.train_cross(output, _all(model, own, options), progress=progress))
+    return _trained(_toller.train_cross(output, _all(model, own, options, TrainOptions), progress=progress))
 
 
-def _all(model: Path, own: dict[str, Any], options: TrainOptions) -> dict[str, Any]:
+def train_token(
+    model: Path,
+    output: Path,
+    *,
+    dev: MarkedDevSet | None = None,
+    progress: bool | Progress = False,
+    **options: Unpack[RunOptions],
+) -> Trained:
+    """Trains a token classifier from `model`, and saves it in the directory `output` with its log and checkpoints.
+
+    It learns from the marked texts of `data` which tokens are the last of a segment. A model without a classifier of
+    tokens gets a new one. Interruptions are as for `train_dual`, options those of `RunOptions`.
+    """
+    return _trained(_toller.train_token(output, _all(model, {"marked_dev": dev}, options, RunOptions), progress=progress))
+
+
+def _all(model: Path, own: dict[str, Any], options: RunOptions, known: type[RunOptions]) -> dict[str, Any]:
     """All options that are given."""
-    unknown = [name for name in options if name not in TrainOptions.__annotations__]
+    unknown = [name for name in options if name not in known.__annotations__]
     if unknown:
-        raise invalid(f"no option is named {unknown[0]}", f"there are {', '.join(TrainOptions.__annotations__)}")
+        raise invalid(f"no option is named {unknown[0]}", f"there are {', '.join(known.__annotations__)}")
     given: dict[str, Any] = {"model": model, **own, **options}
     return {name: value for name, value in given.items() if value is not None}
 

@@ -16,9 +16,10 @@ use crate::TrainError;
 use crate::model::Model;
 
 /// When a model is evaluated, and what follows from the result.
-pub struct Dev {
-    /// What it is evaluated on.
-    pub set: DevSet,
+#[derive(Clone, Copy, Debug)]
+pub struct Dev<S = DevSet> {
+    /// What it is evaluated on, or what that is made of.
+    pub set: S,
     /// Steps between evaluations; `None` for those of an epoch. The model is also evaluated before the first
     /// step and after the last.
     pub every: Option<u64>,
@@ -26,6 +27,17 @@ pub struct Dev {
     pub patience: Option<u64>,
     /// Whether the model of the last step is saved, not that of the best evaluation.
     pub saves_last: bool,
+}
+
+impl<S> Dev<S> {
+    /// Makes what the model is evaluated on.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn open<T: Into<DevSet>, E>(self, open: impl FnOnce(S) -> Result<T, E>) -> Result<Dev, E> {
+        let Self { set, every, patience, saves_last } = self;
+        Ok(Dev { set: open(set)?.into(), every, patience, saves_last })
+    }
 }
 
 /// What a model is evaluated on.

@@ -3,6 +3,7 @@
 mod args;
 mod compute;
 mod config;
+mod data;
 mod dev;
 mod run;
 

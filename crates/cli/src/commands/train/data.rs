@@ -1,0 +1,48 @@
+//! What a model that ranks passages learns from, from its options.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
+use toller_engine::{TextFiles, TrainingData};
+use toller_files::expand;
+
+use super::args::RankingArgs;
+use super::dev;
+use crate::args::paths::InputPath;
+use crate::args::qrels::read_judgments;
+use crate::ui::Ui;
+
+/// The examples and the dev set.
+pub fn data(args: &RankingArgs, ui: &Ui) -> crate::Result<TrainingData> {
+    let qrels =
+        args.qrels.as_ref().map(|qrels| read_judgments(qrels, None, args.skip_bad_lines, ui)).transpose()?;
+    Ok(TrainingData {
+        data: InputPath::all(&args.data),
+        queries: args.queries.as_ref().map(|path| queries(path, args.skip_bad_lines)),
+        corpus: collection(&args.corpus, args.skip_bad_lines)?,
+        qrels: qrels.map(Arc::new),
+        qrels_file: args.qrels.as_ref().map(PathBuf::from),
+        negatives: args.negatives.as_ref().map(PathBuf::from),
+        relevance_level: args.relevance_level,
+        dev: dev::ranked(args, ui)?,
+    })
+}
+
+/// A file of queries.
+pub fn queries(path: &InputPath, skip_bad_lines: bool) -> TextFiles<QueryFormat> {
+    let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+    TextFiles::new(std::slice::from_ref(path), vec![path.input()], reading)
+}
+
+/// A collection, if there is one.
+pub fn collection(
+    paths: &[InputPath],
+    skip_bad_lines: bool,
+) -> crate::Result<Option<TextFiles<CollectionFormat>>> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+    Ok(Some(TextFiles::new(paths, expand(paths)?, reading)))
+}

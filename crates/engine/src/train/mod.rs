@@ -1,0 +1,75 @@
+//! Training: from options and files to a run that is ready to go.
+
+mod compute;
+mod data;
+mod dev;
+
+use std::path::{Path, PathBuf};
+
+pub use data::{TextFiles, TrainingData};
+pub use dev::DevData;
+use toller_train::{Dev, MarkedFile, MarkedSet, Plan, TokenTask, TrainError, Trainer, card, token_card};
+
+use crate::event::Event;
+use crate::{Engine, EngineError};
+use data::file_name;
+
+/// A run that is ready to go.
+pub struct Training {
+    /// The run.
+    pub trainer: Trainer,
+    /// The README of the trained model, which [`Trainer::run`] writes.
+    pub card: String,
+}
+
+impl Engine {
+    /// Prepares a run that trains what ranks passages, or goes on with the one that `output` holds. `model`
+    /// is the name of the model before training.
+    ///
+    /// # Errors
+    /// When the data do not go together or do not suit the task, a file is bad, and as for [`Trainer::new`].
+    pub fn trainer(
+        &self,
+        plan: Plan,
+        model: &str,
+        mut data: TrainingData,
+        output: &Path,
+    ) -> Result<Training, EngineError> {
+        data.check()?;
+        let source = self.examples(&data)?;
+        let dev = data.dev.take();
+        let open =
+            |set: DevData| self.dev_set(&set, &plan.task, data.corpus.as_ref(), data.relevance_level());
+        let dev = dev.map(|dev| dev.open(open)).transpose()?;
+        let card = card(model, &data.names(), &plan.task, &plan.model, &plan.settings);
+        let trainer = Trainer::new(plan.task, plan.model, source, dev, plan.settings, output)?;
+        Ok(self.ready(trainer, card))
+    }
+
+    /// The same for a token classifier, which is evaluated on files of marked texts.
+    ///
+    /// # Errors
+    /// When a file is bad, and as for [`Trainer::new`].
+    pub fn token_trainer(
+        &self,
+        plan: Plan<TokenTask>,
+        model: &str,
+        dev: Option<Dev<Vec<PathBuf>>>,
+        output: &Path,
+    ) -> Result<Training, EngineError> {
+        let open = |paths: Vec<PathBuf>| {
+            let files = paths.iter().map(|path| MarkedFile::open(path)).collect::<Result<Vec<_>, _>>()?;
+            MarkedSet::new(&plan.task, &files)
+        };
+        let dev = dev.map(|dev| dev.open::<_, TrainError>(open)).transpose()?;
+        let names: Vec<String> = plan.task.files().filter_map(file_name).collect();
+        let card = token_card(model, &names, &plan.settings);
+        let trainer = Trainer::tokens(plan.task, plan.model, dev, plan.settings, output)?;
+        Ok(self.ready(trainer, card))
+    }
+
+    fn ready(&self, trainer: Trainer, card: String) -> Training {
+        trainer.damaged().iter().for_each(|error| self.notify(Event::CheckpointDamaged(error)));
+        Training { trainer, card }
+    }
+}

@@ -1,0 +1,68 @@
+//! Training of a dual encoder.
+
+use std::path::PathBuf;
+
+use toller_checkpoint::KnownModel;
+use toller_encoder::{DualEncoder, LoadOptions, NewPrefix, TextPooling};
+use toller_ir::Role;
+
+use super::{Plan, RunOptions};
+use crate::TrainError;
+use crate::dropout::Rates;
+use crate::loss::DualObjective;
+use crate::model::{Compute, Model};
+use crate::task::{Task, Titles};
+
+/// A run that trains a dual encoder.
+#[derive(Clone, Debug, Default)]
+pub struct DualRun {
+    /// The model's directory.
+    pub model: PathBuf,
+    /// What is known of the model beyond its files.
+    pub known: Option<Box<KnownModel>>,
+    /// The directory of the queries' model, if it is another one; `model` is then that of passages.
+    pub query_model: Option<PathBuf>,
+    /// The options of every run.
+    pub options: RunOptions,
+    /// Tokens of a query, at most; `None` for as many as of a passage.
+    pub query_max_length: Option<usize>,
+    /// How token states become a vector; `None` for the model's own way.
+    pub pooling: Option<TextPooling>,
+    /// Tokens of a new prefix that is trained alone.
+    pub prefix_tokens: Option<usize>,
+    /// Whether queries and passages get encoders of their own.
+    pub untie: bool,
+    /// The one encoder that is trained.
+    pub only: Option<Role>,
+    /// What is learned.
+    pub objective: DualObjective,
+}
+
+impl DualRun {
+    /// Loads the model, to be trained on `compute`.
+    ///
+    /// # Errors
+    /// When options are out of range, do not go together or do not fit the model, and those of loading it.
+    pub fn open(self, compute: &Compute) -> Result<Plan, TrainError> {
+        let load = |max_length| {
+            let options = LoadOptions {
+                max_length,
+                query_model: self.query_model.clone(),
+                pooling: self.pooling,
+                new_prefix: self.prefix_tokens.map(|tokens| NewPrefix { tokens, seed: self.options.seed() }),
+                known: self.known.clone(),
+                ..LoadOptions::default()
+            };
+            DualEncoder::load(&self.model, &options)
+        };
+        let queries = load(self.query_max_length.or(self.options.max_length))?;
+        let passages = load(self.options.max_length)?;
+        let model = Model::dual(&queries, self.untie, self.only, compute)?;
+        let tower = queries.tower(Role::Query);
+        let (similarity, loss) = self.objective.complete(tower.normalizes())?;
+        let settings = self.options.settings(Rates::of_model(tower.folder())?)?;
+        let titles = Titles::Joined(self.options.separator());
+        let task = Task::Dual { queries, passages, similarity, loss, titles };
+        Ok(Plan { task, model, settings, new_labels: None })
+    }
+}
