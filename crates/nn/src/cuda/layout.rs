@@ -233,8 +233,8 @@ fn interleave(activated: &[f32], linear: &[f32], rows: usize, depth: usize) -> V
 
 /// Bytes of a row of a weight. In bf16 a weight has two parts, of whole slices each: what eight bits hold of
 /// it, and what they hold of the rest. Weights in one part cost MiniLM an error of 1.1e-2, where 1e-2 is
-/// promised; in two 8e-3, and with residuals in f32 5.1e-3 (`TOLLER_MINILM=... cargo test --release -p toller-encoder -- --ignored minilm
-/// --nocapture`).
+/// promised; in two 8e-3, and with residuals in f32 5.1e-3 (`TOLLER_MINILM=... cargo test --release -p
+/// toller-encoder -- --ignored minilm --nocapture`).
 fn weight_stride(inputs: usize, number: Number) -> usize {
     let stride = number.stride(inputs);
     if number == Number::Bf16 { 2 * stride.next_multiple_of(abi::PRODUCT_SLICE as usize) } else { stride }
