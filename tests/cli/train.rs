@@ -347,7 +347,7 @@ fn a_token_classifier_is_trained_and_cuts_documents() {
 fn a_finished_training_is_complete() {
     let Some(workspace) = workspace("bert-mean") else { return };
     let train = "train dual --model model --data data.jsonl --batch-size 4 --steps 2 --output out";
-    workspace.runs(train).says(["out: trained, 2 steps"]);
+    workspace.runs(train).says(["out: trained, 2 steps", "steps/s, loss ", "(mean of the last 2 steps)"]);
     let again = workspace.runs(train);
     again.says(["out is complete after 2 steps; nothing to do"]);
     assert!(!again.stderr.contains("going on") && !again.stderr.contains("trained"), "{}", again.stderr);

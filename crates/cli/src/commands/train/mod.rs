@@ -5,6 +5,7 @@ mod compute;
 mod config;
 mod data;
 mod dev;
+mod losses;
 mod run;
 
 use clap::Subcommand;

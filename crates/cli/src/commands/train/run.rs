@@ -16,6 +16,7 @@ use super::args::{CrossArgs, DualArgs, RankingArgs, RunArgs, TokenArgs};
 use super::compute::compute;
 use super::data::data;
 use super::dev;
+use super::losses::Losses;
 use crate::args::paths::InputPath;
 use crate::engine;
 use crate::error::{Failure, UsageError};
@@ -182,10 +183,17 @@ fn train(training: Training, args: &RunArgs, output: &Path, stop: &AtomicBool, u
     }
     let bar = ui.progress("training", "steps", total);
     bar.already_done(done);
-    let (mut last, mut tokens, mut seconds) = (None, 0, 0.0);
+    let (mut losses, mut tokens, mut seconds) = (Losses::default(), 0, 0.0);
     let ending = trainer.run(stop, &card, |report| match report {
         Report::Step(step) => {
-            (tokens, seconds, last) = (tokens + step.tokens, seconds + step.seconds, Some(step.loss));
+            (tokens, seconds) = (tokens + step.tokens, seconds + step.seconds);
+            if losses.push(step.loss, step.norm) {
+                ui.warning(format!(
+                    "step {}: the gradient has been zero for some steps, so nothing is learned; if the loss is \
+                     not zero either, try a smaller --lr",
+                    step.step
+                ));
+            }
             bar.message(format!("loss {:.4}", step.loss));
             bar.set(step.step);
             ui.detail(format!(
@@ -205,13 +213,13 @@ fn train(training: Training, args: &RunArgs, output: &Path, stop: &AtomicBool, u
     let (shown, all) = (output.display(), counted(steps, "step"));
     ui.status(match per_second(steps - done, seconds) {
         _ if steps == done => format!("{shown} is complete after {all}; nothing to do"),
-        rate => format!("{shown}: trained, {all}, {rate:.2} steps/s"),
+        rate => format!("{shown}: trained, {all}, {rate:.2} steps/s{}", losses.mean()),
     });
     if let Some(best) = best.filter(|best| best.step != steps && !args.save_last) {
         ui.status(format!("saved the model of step {}, the best on the dev set", best.step));
     }
     let best = best.map(|best| json!({"step": best.step, "measures": best.measures}));
     ui.json(|| {
-        json!({"output": output, "steps": steps, "loss": last, "tokens": tokens, "seconds": seconds, "best": best})
+        json!({"output": output, "steps": steps, "loss": losses.last(), "tokens": tokens, "seconds": seconds, "best": best})
     })
 }
