@@ -91,7 +91,7 @@ impl DeviceError {
 /// cannot be corrected, of kernels, and of connections.
 #[cfg(any(feature = "cuda", test))]
 pub(crate) fn is_sticky(code: u32) -> bool {
-    matches!(code, 214 | 220 | 700 | 702 | 710 | 714..=719 | 999)
+    matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 999)
 }
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.

@@ -61,11 +61,15 @@ impl Failed {
         let hint = error.remedy().as_ref().map(in_python);
         let error_place = error.place();
         let error: &(dyn Error + 'static) = error;
-        let mut message = match of_training(error) {
-            Some(TrainError::Options { problem, .. }) => in_python(problem),
-            _ => String::new(),
+        // In the words of Python, in place of its own.
+        let problem = match of_training(error) {
+            Some(TrainError::Options { problem, .. }) => Some(in_python(problem)),
+            _ => None,
         };
-        for cause in iter::successors(Some(error), |&error| error.source()) {
+        let causes = iter::successors(Some(error), |&error| error.source());
+        let causes = causes.skip(usize::from(problem.is_some()));
+        let mut message = problem.unwrap_or_default();
+        for cause in causes {
             let cause = cause.to_string();
             // The text of some errors includes their source.
             match message.is_empty() {

@@ -48,7 +48,7 @@ pub(crate) fn train_dual(
     let source = DataSource::read(&mut options, &output)?;
     work::run(py, progress, move |session| {
         let engine = session.engine()?;
-        let data = source.files(&engine)?;
+        let (data, compute) = (source.files(&engine)?, place.open(&engine)?);
         data.check()?;
         let found = engine.resolve(&name)?;
         let query_model = query_model.map(|name| engine.resolve(&name)).transpose()?;
@@ -58,7 +58,7 @@ pub(crate) fn train_dual(
             query_model: query_model.map(|found| found.directory),
             ..run
         };
-        let plan = run.open(&place.open(&engine)?)?;
+        let plan = run.open(&compute)?;
         session.wait_for_interrupted()?;
         train(engine.trainer(plan, &name, data, &output)?, session)
     })
@@ -87,10 +87,10 @@ pub(crate) fn train_cross(
     let source = DataSource::read(&mut options, &output)?;
     work::run(py, progress, move |session| {
         let engine = session.engine()?;
-        let data = source.files(&engine)?;
+        let (data, compute) = (source.files(&engine)?, place.open(&engine)?);
         data.check()?;
         let run = CrossRun { model: engine.resolve(&name)?.directory, ..run };
-        let plan = run.open(&place.open(&engine)?)?;
+        let plan = run.open(&compute)?;
         session.wait_for_interrupted()?;
         train(engine.trainer(plan, &name, data, &output)?, session)
     })
@@ -110,8 +110,9 @@ pub(crate) fn train_token(
     let dev = options.marked_dev.map(MarkedDevOptions::files).transpose()?;
     work::run(py, progress, move |session| {
         let engine = session.engine()?;
+        let compute = place.open(&engine)?;
         let run = TokenRun { model: engine.resolve(&name)?.directory, options: run, data };
-        let plan = run.open(&place.open(&engine)?)?;
+        let plan = run.open(&compute)?;
         session.wait_for_interrupted()?;
         train(engine.token_trainer(plan, &name, dev, &output)?, session)
     })

@@ -59,17 +59,14 @@ pub fn queries_needed(cohens_d: f64, alpha: f64, wanted: f64) -> Option<usize> {
     // By the normal distribution, less a few: the search begins near its end, and t needs more queries.
     let quantiles = normal_quantile(wanted) - normal_quantile(alpha / 2.0);
     let about = (quantiles / cohens_d).powi(2).min(MOST_QUERIES as f64) as usize;
-    let (mut low, mut step) = (about.saturating_sub(3).max(1), 2);
-    if enough(low) {
-        low = 1;
-    }
-    let mut high = low + step;
-    while !enough(high) {
-        (low, step) = (high, 2 * step);
-        high = low + step;
-        if high > MOST_QUERIES {
+    let about = about.saturating_sub(3).max(1);
+    let (mut low, mut high, mut step) = if enough(about) { (1, about, 0) } else { (about, about + 2, 2) };
+    while step > 0 && !enough(high) {
+        if high == MOST_QUERIES {
             return None;
         }
+        step *= 2;
+        (low, high) = (high, (high + step).min(MOST_QUERIES));
     }
     // Power grows with the queries: bisection.
     while low + 1 < high {
@@ -115,6 +112,9 @@ mod tests {
         }
         assert_eq!(queries_needed(0.0, 0.05, 0.8), None);
         assert_eq!(queries_needed(f64::INFINITY, 0.05, 0.8), Some(2));
+        // (1.959964 + 0.841621)^2 / d^2 of them.
+        let many = queries_needed(3.35e-4, 0.05, 0.8).unwrap();
+        assert!(many.abs_diff(69_938_000) < 10_000, "{many}");
         assert_eq!((power(1.0, 1, 0.05), detectable_effect(1, 0.05, 0.8)), (0.0, None));
     }
 }

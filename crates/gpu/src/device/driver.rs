@@ -39,7 +39,7 @@ pub(crate) struct CudaDevice {
     turns: Turns,
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
-    copies: [Arc<CudaStream>; COPY_QUEUES],
+    copies: Vec<Arc<CudaStream>>,
     is_lost: AtomicBool,
     modules: Vec<Arc<CudaModule>>,
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
@@ -126,7 +126,8 @@ impl CudaDevice {
             name,
         };
         let stream = || context.new_stream().map_err(failed("cuStreamCreate"));
-        let (compute, copies) = (stream()?, [stream()?, stream()?]);
+        let copies = (0..COPY_QUEUES).map(|_| stream()).collect::<Result<_, _>>()?;
+        let compute = stream()?;
         let load = |(_, bytes): &(&str, &[u8])| {
             context
                 .load_module(cudarc::nvrtc::Ptx::from_binary(bytes.to_vec()))
@@ -442,7 +443,10 @@ impl Device for CudaDevice {
     }
 
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError> {
-        let done = self.event(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC, queue)?;
+        let Ok(done) = self.event(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC, queue) else {
+            // Without memory for an event: memory that a copy uses must not be given back before.
+            return self.check("cuStreamSynchronize", self.queue(queue).synchronize());
+        };
         let asked = Instant::now();
         while asked.elapsed() < ASKING {
             if self.check("cuEventQuery", done.try_is_complete())? {

@@ -85,6 +85,8 @@ impl<T: NoUninit + AnyBitPattern> Memory<T> {
         if values.is_empty() {
             return Ok(());
         }
+        // A copy to memory that is not pinned would keep the thread busy until all is done.
+        self.device.synchronize(Queue::Compute)?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
         // SAFETY: the memory has these numbers, as asserted, and `values` has room for them until the wait.
         unsafe { self.device.copy_out(Queue::Compute, bytes.as_mut_ptr(), self.at(first), bytes.len())? };
@@ -121,13 +123,12 @@ pub struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    /// A buffer of `len` bytes, all zero. `number` is below [`COPY_QUEUES`](super::COPY_QUEUES): buffers of
-    /// one number share a queue, and wait for each other's copies.
-    pub fn new(device: &Arc<dyn Device>, len: usize, number: usize) -> Result<Self, DeviceError> {
+    /// A buffer of `len` bytes, all zero, with a copy queue that few others have.
+    pub fn new(device: &Arc<dyn Device>, len: usize) -> Result<Self, DeviceError> {
         let start = device.allocate_pinned(len.max(1))?;
         // SAFETY: `len` bytes were just allocated.
         unsafe { start.write_bytes(0, len) };
-        Ok(Self { device: device.clone(), queue: Queue::Copy(number), start, len })
+        Ok(Self { device: device.clone(), queue: device.next_copy_queue(), start, len })
     }
 
     /// How many bytes there are.
@@ -153,9 +154,10 @@ impl Pinned {
         unsafe { self.device.copy_in(self.queue, to, self.start, bytes) }
     }
 
-    /// Lets kernels that are queued from now on wait for the copies. The host does not wait.
+    /// Lets kernels that are queued from now on wait for the copies. The host does not wait, unless memory is
+    /// missing.
     pub fn precede_kernels(&self) -> Result<(), DeviceError> {
-        self.device.follow(Queue::Compute, self.queue)
+        self.device.follow(Queue::Compute, self.queue).or_else(|_| self.synchronize())
     }
 
     /// Reads the numbers from `first` on, `count` of them, after all queued kernels.

@@ -45,13 +45,14 @@ impl Address {
 pub enum Queue {
     /// Kernels, and the copies between them.
     Compute,
-    /// Copies to and from pinned memory, which overlap with kernels, and with the filling of the other pinned
-    /// buffer. The number is below [`COPY_QUEUES`].
+    /// Copies to and from pinned memory, which overlap with kernels and with each other. The number is below
+    /// [`COPY_QUEUES`].
     Copy(usize),
 }
 
-/// The number of copy queues: one for each pinned buffer.
-pub const COPY_QUEUES: usize = 2;
+/// The number of copy queues: more than there are pinned buffers in use at a time, as a rule. Buffers that
+/// share a queue wait for each other's copies, and for the kernels that those wait for.
+const COPY_QUEUES: usize = 8;
 
 /// Bytes of shared memory that a block of every kernel may use. For more, a kernel must be allowed to.
 pub const COMMON_SHARED_BYTES: u32 = 48 << 10;
@@ -117,6 +118,11 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
 
     /// Whose turn it is to queue work.
     fn turns(&self) -> &Turns;
+
+    /// The queue of the next pinned buffer, in turn.
+    fn next_copy_queue(&self) -> Queue {
+        self.controls().next_copy_queue()
+    }
 
     /// The compute capability for which kernels are chosen: at most that of the device.
     fn capability(&self) -> (u32, u32) {

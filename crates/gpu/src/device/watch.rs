@@ -2,9 +2,10 @@
 //! which kernels it prefers.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Launch, LibraryProduct};
+use super::{COPY_QUEUES, Launch, LibraryProduct, Queue};
 
 /// A launch as a watcher sees it: before the kernel starts, and after it has ended.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +70,7 @@ pub struct Controls {
     most_capability: Mutex<Option<(u32, u32)>>,
     most_multiprocessors: Mutex<Option<u32>>,
     preference: Mutex<Option<Preference>>,
+    copy_queues: AtomicUsize,
 }
 
 impl Controls {
@@ -104,6 +106,10 @@ impl Controls {
 
     pub(super) fn preference(&self) -> Option<Preference> {
         *locked(&self.preference)
+    }
+
+    pub(super) fn next_copy_queue(&self) -> Queue {
+        Queue::Copy(self.copy_queues.fetch_add(1, Ordering::Relaxed) % COPY_QUEUES)
     }
 
     /// The compute capability that a device of this capability acts with.

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use toller_gpu::{Address, Arena, Block, COPY_QUEUES, Device, DeviceError, Pinned, Queue};
+use toller_gpu::{Address, Arena, Block, Device, DeviceError, Pinned, Queue};
 
 use super::batch::CudaBatch;
 use super::number::Number;
@@ -39,8 +38,6 @@ pub struct CudaScratch {
     tokens: usize,
     /// For the batch, and after that for its results.
     pinned: Option<Pinned>,
-    /// Which of the device's queues copies this session's batches and results.
-    copy_queue: usize,
     uploaded: Option<Uploaded>,
     /// Whether kernels may still read the batch on the device, and write states.
     is_busy: bool,
@@ -55,13 +52,11 @@ struct Uploaded {
 
 impl CudaScratch {
     pub(super) fn new(device: Arc<dyn Device>) -> Self {
-        static SESSIONS: AtomicUsize = AtomicUsize::new(0);
         Self {
             arena: Arena::new(device.clone()),
             device,
             tokens: 0,
             pinned: None,
-            copy_queue: SESSIONS.fetch_add(1, Ordering::Relaxed) % COPY_QUEUES,
             uploaded: None,
             is_busy: false,
         }
@@ -100,7 +95,7 @@ impl CudaScratch {
             self.reserve(batch, most_tokens, token_bytes)?;
         }
         let words = self.arena.take(bytes.len())?;
-        let pinned = pinned(&mut self.pinned, &self.device, self.copy_queue, bytes.len())?;
+        let pinned = pinned(&mut self.pinned, &self.device, bytes.len())?;
         pinned.bytes_mut()?[..bytes.len()].copy_from_slice(bytes);
         // SAFETY: the block has these bytes. Whatever kernels do with it later waits for the copy, which also
         // is done before the arena's memory is given back.
@@ -132,7 +127,7 @@ impl CudaScratch {
     /// Reads states, after which the batch is finished unless more steps follow.
     pub(super) fn read(&mut self, states: &CudaStates, host: &mut Vec<f32>) -> Result<(), DeviceError> {
         let bytes = states.rows * states.stride();
-        let pinned = pinned(&mut self.pinned, &self.device, self.copy_queue, bytes)?;
+        let pinned = pinned(&mut self.pinned, &self.device, bytes)?;
         states.number.read_rows(states.block.read(pinned, bytes)?, states.width, host);
         self.is_busy = false;
         Ok(())
@@ -143,12 +138,11 @@ impl CudaScratch {
 fn pinned<'a>(
     kept: &'a mut Option<Pinned>,
     device: &Arc<dyn Device>,
-    copy_queue: usize,
     bytes: usize,
 ) -> Result<&'a mut Pinned, DeviceError> {
     let pinned = match kept.take().filter(|pinned| pinned.size() >= bytes) {
         Some(pinned) => pinned,
-        None => Pinned::new(device, bytes.next_power_of_two(), copy_queue)?,
+        None => Pinned::new(device, bytes.next_power_of_two())?,
     };
     Ok(kept.insert(pinned))
 }

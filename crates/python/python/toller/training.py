@@ -104,7 +104,8 @@ class DevSet:
     """Judged queries on which a model is evaluated while it is trained. The model of the best evaluation is saved.
 
     A dual encoder is evaluated by searching `corpus`, by default the collection that it learns from; a cross-encoder
-    by ranking the first `depth` hits of `run` again, by default 100. The first of `measures` decides which evaluation is the best.
+    by ranking the first `depth` hits of `run` again, by default 100. The first of `measures` decides which evaluation
+    is the best.
     """
 
     queries: Texts

@@ -55,7 +55,7 @@ pub(crate) type Found = (Option<Ranking>, usize);
 /// `[queries, capacity]` candidates, `[queries, k]` hits, and one threshold, guess and count per query.
 pub(crate) struct Group<'a> {
     kernels: &'a Kernels,
-    workspace: &'a mut Workspace,
+    pub(super) workspace: &'a mut Workspace,
     pub(super) sizes: Sizes,
     /// How all its scans compute.
     pub(super) variant: &'static Variant,

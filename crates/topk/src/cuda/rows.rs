@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use toller_gpu::{Address, COPY_QUEUES, Device, DeviceError, Memory, Pinned};
+use toller_gpu::{Address, Device, DeviceError, Memory, Pinned};
 
 use super::abi;
 use super::kernels::{DType, Kernels};
@@ -89,7 +89,7 @@ const ROUNDED_AT_ONCE: usize = 1 << 20;
 /// Copies rows of the host to a device through two pinned buffers: one is filled while the other is copied.
 #[derive(Debug)]
 pub(crate) struct Loader {
-    pinned: [Pinned; COPY_QUEUES],
+    pinned: [Pinned; 2],
     next: usize,
 }
 
@@ -101,7 +101,7 @@ impl Loader {
         row_bytes: usize,
     ) -> Result<Self, DeviceError> {
         let bytes = slab_bytes.min(PINNED_BYTES).max(row_bytes);
-        Ok(Self { pinned: [Pinned::new(device, bytes, 0)?, Pinned::new(device, bytes, 1)?], next: 0 })
+        Ok(Self { pinned: [Pinned::new(device, bytes)?, Pinned::new(device, bytes)?], next: 0 })
     }
 
     /// Copies the rows of `slab` to `to`, and waits until they are there. Calls `progress` with the number of

@@ -52,8 +52,11 @@ impl Group<'_> {
     }
 
     /// The most candidates of a query.
-    fn most_held(&self) -> Result<usize, DeviceError> {
-        Ok(self.counts.to_vec()?.into_iter().max().map_or(0, |count| count as usize))
+    fn most_held(&mut self) -> Result<usize, DeviceError> {
+        let queries = self.sizes.queries;
+        let (pinned, _) = self.workspace.pinned(queries, size_of::<u32>())?;
+        let counts = pinned.read(&self.counts, 0, queries)?;
+        Ok(counts.iter().max().map_or(0, |&count| count as usize))
     }
 
     /// For scores that are equal, or closer together than their bounds are wide: scores the candidates, and

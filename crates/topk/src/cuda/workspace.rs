@@ -12,8 +12,6 @@ const PINNED_BYTES: usize = 64 << 20;
 /// The most bytes of the arena that are kept: enough for few queries. An index that is opened on the same
 /// device later may need the rest.
 const KEPT_BYTES: u64 = 256 << 20;
-/// The copy queue of the pinned buffer.
-const QUEUE: usize = 0;
 
 /// Memory of a device and pinned memory of the host. To allocate either one takes longer than a search for
 /// one query, so both are kept, except the memory of a large search.
@@ -55,7 +53,7 @@ impl Workspace {
         let together = (PINNED_BYTES / item).clamp(1, count);
         let pinned = match self.pinned.take().filter(|pinned| pinned.size() >= together * item) {
             Some(pinned) => pinned,
-            None => Pinned::new(&self.device, together * item, QUEUE)?,
+            None => Pinned::new(&self.device, together * item)?,
         };
         Ok((self.pinned.insert(pinned), together))
     }
