@@ -52,8 +52,8 @@ pub(crate) struct CudaDevice {
 /// Bytes that take about as long to set as a kernel takes to be launched.
 const DELAY_BYTES: usize = 32 << 20;
 
-/// How long a thread asks whether work is done before it sleeps. It is woken 10 to 20 microseconds late, which
-/// matters for a single query; other threads need the processor while a batch is computed.
+/// How long a thread asks whether work is done before it sleeps. It is woken 10 to 20 microseconds late,
+/// which matters for a single query; other threads need the processor while a batch is computed.
 const ASKING: Duration = Duration::from_micros(200);
 
 /// See [`super::count`].

@@ -255,8 +255,8 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// `name` names them in errors.
     fn time(&self, name: &str, work: &dyn Fn() -> Result<(), DeviceError>) -> Result<f64, DeviceError>;
 
-    /// Lets all work that is queued for `queue` from now on wait for what is queued for `other`. The host does
-    /// not wait.
+    /// Lets all work that is queued for `queue` from now on wait for what is queued for `other`. The host
+    /// does not wait.
     fn follow(&self, queue: Queue, other: Queue) -> Result<(), DeviceError>;
 
     /// Waits for all work of a queue, but not for what other threads queue meanwhile.

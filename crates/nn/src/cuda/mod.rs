@@ -2,9 +2,9 @@
 //!
 //! `docs/kernels.md` says what the kernels compute, `kernels/encoder.h` how they are called. States are in
 //! the backend's type from the embeddings to the last layer, except that residuals are f32 in bf16; poolings
-//! and what follows them are f32. A session queues all steps of a batch and waits only for the result, so that
-//! the next session's batch is queued meanwhile. A layer's kernel depends on the layer and the device alone,
-//! and its sums have one order: the bits of a sequence do not depend on its batch.
+//! and what follows them are f32. A session queues all steps of a batch and waits only for the result, so
+//! that the next session's batch is queued meanwhile. A layer's kernel depends on the layer and the device
+//! alone, and its sums have one order: the bits of a sequence do not depend on its batch.
 
 mod abi;
 mod batch;
@@ -171,8 +171,8 @@ impl Cuda {
         }
     }
 
-    /// The type of sums with a residual, and of residuals after the first. In bf16 they are f32: rounding them
-    /// costs more than its share of the error that is promised.
+    /// The type of sums with a residual, and of residuals after the first. In bf16 they are f32: rounding
+    /// them costs more than its share of the error that is promised.
     fn sums(layer: &CudaLinear, norm: Option<&CudaNorm>) -> Number {
         if layer.number == Number::Bf16 && norm.is_some() { Number::F32 } else { layer.number }
     }

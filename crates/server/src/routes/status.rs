@@ -29,7 +29,7 @@ pub(super) async fn ready(app: State<Arc<App>>) -> Result<(), Failure> {
     health(app).await
 }
 
-/// Whether the server lives; also while it shuts down. Not if a GPU has failed so that only a new process can use it
+/// Whether the server lives; also while it shuts down, but not once a GPU is lost to the process
 #[utoipa::path(get, path = "/livez", tag = "Status", responses((status = 200), (status = 503)))]
 pub(super) async fn live(State(app): State<Arc<App>>) -> Result<(), Failure> {
     let lost = |name| Failure::new(Reason::Unavailable, format!("{name} has failed; start the server again"));
