@@ -45,8 +45,8 @@ impl Address {
 pub enum Queue {
     /// Kernels, and the copies between them.
     Compute,
-    /// Copies to and from pinned memory, which overlap with kernels and with each other. The number is below
-    /// [`COPY_QUEUES`].
+    /// Copies to and from pinned memory, which overlap with kernels and with each other. The numbers are
+    /// those of [`Device::next_copy_queue`].
     Copy(usize),
 }
 
