@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (seconds, their_p) = answer.split_once(' ').ok_or("no two numbers")?;
             theirs.push(seconds.parse()?);
             let their_p: f64 = their_p.parse()?;
-            // Both draw 100,000 permutations: four standard errors of their difference at most.
+            // Both draw 100,000 permutations: this is more than four standard errors of the difference.
             assert!((p - their_p).abs() < 0.01, "p is {p}, and SciPy's {their_p}");
         }
     }

@@ -203,6 +203,7 @@ impl TextEncoder {
     }
 
     /// The tokens of a text that count in a batch: its own, and those that the model puts in front.
+    #[must_use]
     pub fn length_in_batch(&self, text: &Tokens) -> usize {
         length(text, self.prefix_tokens())
     }
