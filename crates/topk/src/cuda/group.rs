@@ -141,8 +141,8 @@ impl<'a> Group<'a> {
             rows.par_chunks_exact_mut(dim).zip(numbers).for_each(|(row, &number)| {
                 row.copy_from_slice(&queries[number * dim..][..dim]);
             });
-            // SAFETY: the memory has room for all queries. Kernels wait for the copies, and so does the next use
-            // of the buffer.
+            // SAFETY: the memory has room for all queries. Kernels wait for the copies, and so does the next
+            // use of the buffer.
             unsafe {
                 pinned
                     .copy_to(self.queries.at(part * together * dim), numbers.len() * dim * size_of::<f32>())?
