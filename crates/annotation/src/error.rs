@@ -1,7 +1,7 @@
 //! What can go wrong with annotations.
 
 use toller_eval::EvalError;
-use toller_ir::{Explain, Remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy};
 
 /// Why annotations cannot be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +47,16 @@ impl Explain for AnnotationError {
             }
             Self::Contradiction { .. } => Some("keep one of the two rows".into()),
             Self::NoRating => Some("give sheets with whole numbers in the column grade".into()),
+        }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::Sheet { sheet, line, .. } => Some(ErrorPlace {
+                file: sheet.clone(),
+                position: line.map(|line| Position::Line(line as u64)),
+            }),
+            Self::Run(_) | Self::Contradiction { .. } | Self::NoRating => None,
         }
     }
 }

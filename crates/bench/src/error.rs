@@ -2,7 +2,7 @@
 
 use toller_encoder::EncoderError;
 use toller_index::IndexError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 use toller_topk::IpTopkError;
 
 /// Why something cannot be measured.
@@ -55,5 +55,9 @@ impl Explain for BenchError {
             Self::Index(error) => error.remedy(),
             Self::Encoder(error) => error.remedy(),
         }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        if let Self::Encoder(error) = self { error.place() } else { None }
     }
 }

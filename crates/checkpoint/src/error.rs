@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 
 /// Why a model's files cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -102,5 +102,17 @@ impl Explain for ModelError {
             Self::Config { .. } => "correct that file, or get the files of the model again".into(),
             Self::TensorLength { .. } => return None,
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::MissingFile { directory: path, .. }
+            | Self::Config { path, .. }
+            | Self::Unsupported { path, .. }
+            | Self::Weights { path, .. }
+            | Self::MissingTensor { path, .. } => Some(ErrorPlace::of_file(path)),
+            Self::TensorShape { .. } | Self::TensorLength { .. } => None,
+        }
     }
 }

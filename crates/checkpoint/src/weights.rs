@@ -56,9 +56,7 @@ pub(crate) fn open_file(path: &Path) -> Result<BTreeMap<String, MappedTensor>, M
 /// Maps a weight file into memory and finds the tensors in it.
 fn map(path: &Path) -> Result<(Arc<Mmap>, Places), ModelError> {
     let file = open_regular(path).map_err(FileError::on("open", path))?;
-    // SAFETY: Toller only reads a model's files while they are in use. The user has to keep other programs
-    // from changing them.
-    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
+    let map = toller_files::map(&file, path)?;
     let (format, places) = if path.extension().is_some_and(|extension| extension == "safetensors") {
         ("safetensors", safetensors::places(&map))
     } else if map.starts_with(b"PK") {

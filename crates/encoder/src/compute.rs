@@ -32,13 +32,17 @@ impl Compute {
     /// The precision that is used if none is asked for.
     #[must_use]
     pub fn dtype(&self) -> Precision {
+        if self.is_cpu() { Precision::F32 } else { Precision::F16 }
+    }
+
+    /// Whether the CPU computes.
+    #[must_use]
+    pub fn is_cpu(&self) -> bool {
         match self {
-            Self::Cpu => Precision::F32,
-            Self::Gpus(_) => Precision::F16,
+            Self::Cpu => true,
+            Self::Gpus(_) => false,
             #[cfg(feature = "candle")]
-            Self::Candle(device) if device.device().is_cpu() => Precision::F32,
-            #[cfg(feature = "candle")]
-            Self::Candle(_) => Precision::F16,
+            Self::Candle(device) => device.device().is_cpu(),
         }
     }
 

@@ -27,6 +27,8 @@ pub fn prompt_names(role: Role) -> &'static [&'static str] {
 pub struct LoadOptions {
     /// Truncate to this many tokens instead of the model's own maximum.
     pub max_length: Option<usize>,
+    /// Truncate queries to this many tokens instead.
+    pub query_max_length: Option<usize>,
     /// Another model for queries (a directory). The model that is loaded is then for passages.
     pub query_model: Option<PathBuf>,
     /// Pool this way instead of the model's own.
@@ -108,6 +110,10 @@ impl DualEncoder {
             fingerprint.value("passage prompt", passage_prompt.as_bytes());
             fingerprint.finish()
         });
+        let query = match options.query_max_length {
+            Some(length) => query.with_max_length(length)?,
+            None => query,
+        };
         let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);
         Ok(Self {
             query: query.with_prompt(asked(query_prompt))?,
@@ -143,10 +149,12 @@ impl DualEncoder {
         self.query.shares_model_with(&self.passage)
     }
 
-    /// Whether a text has the same vector in both roles: one tower, and one prompt.
+    /// Whether a text has the same vector in both roles: one tower, one prompt, and one maximum length.
     #[must_use]
     pub fn is_tied(&self) -> bool {
-        self.query.shares_model_with(&self.passage) && self.query.prompt() == self.passage.prompt()
+        self.query.shares_model_with(&self.passage)
+            && self.query.prompt() == self.passage.prompt()
+            && self.query.max_length() == self.passage.max_length()
     }
 
     /// The encoder of a role once more, computed slowly, to compare with.

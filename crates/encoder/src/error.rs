@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 use toller_nn::NnError;
 use toller_tokenizer::TokenizerError;
 
@@ -158,6 +158,16 @@ impl Explain for EncoderError {
             ),
             Self::Compute(_) | Self::Stopped => return None,
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::Model(error) => error.place(),
+            Self::Tokenizer(error) => error.place(),
+            Self::Classifier { path } => Some(ErrorPlace::of_file(path)),
+            Self::Contradiction(found) => Some(ErrorPlace::of_file(&found.directory)),
+            _ => None,
+        }
     }
 }
 

@@ -200,27 +200,14 @@ impl Layout {
     ) -> Result<Tokenizer, EncoderError> {
         let (folder, lowercase) = (&self.transformer, self.lowercase);
         let read = TokenizerConfig::read(folder)?;
-        let length = self.max_length(asked, config, &read)?;
-        Ok(Tokenizer::load(folder, &read, length, lowercase, &config.model_type, fingerprint)?)
-    }
-
-    /// The maximum length: as asked for, else the model's own, never more than there are positions for.
-    fn max_length(
-        &self,
-        asked: Option<usize>,
-        config: &TransformerConfig,
-        tokenizer: &TokenizerConfig,
-    ) -> Result<usize, EncoderError> {
-        let longest = config.longest_input();
-        match asked {
-            Some(asked) if asked > longest => Err(TokenizerError::MaxLength {
-                asked,
-                reason: format!("the model has positions for {longest}"),
+        let length = match asked {
+            Some(asked) => check_length(asked, config)?,
+            None => {
+                let longest = config.longest_input();
+                self.max_length.or_else(|| read.max_length()).unwrap_or(longest).min(longest)
             }
-            .into()),
-            Some(asked) => Ok(asked),
-            None => Ok(self.max_length.or_else(|| tokenizer.max_length()).unwrap_or(longest).min(longest)),
-        }
+        };
+        Ok(Tokenizer::load(folder, &read, length, lowercase, &config.model_type, fingerprint)?)
     }
 
     /// The prompt under the first of these names that the model has, else its default one.
@@ -228,6 +215,16 @@ impl Layout {
         let named = names.iter().find_map(|name| self.prompts.get(*name));
         named.or_else(|| self.prompts.get(self.default_prompt.as_ref()?)).map(String::as_str)
     }
+}
+
+/// A maximum length that was asked for, if the model has positions for it.
+pub(crate) fn check_length(asked: usize, config: &TransformerConfig) -> Result<usize, TokenizerError> {
+    let longest = config.longest_input();
+    if asked > longest {
+        let reason = format!("the model has positions for {longest}");
+        return Err(TokenizerError::MaxLength { asked, reason });
+    }
+    Ok(asked)
 }
 
 /// Reads the old form, a boolean for each pooling, and the new one, a name or a list of names.

@@ -13,7 +13,7 @@ use crate::batch::{by_budget, length};
 use crate::compute::{self, Plan};
 use crate::config::{Projection, TransformerConfig};
 use crate::head::Head;
-use crate::layout::Layout;
+use crate::layout::{Layout, check_length};
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
 use crate::pooling::TextPooling;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
@@ -22,6 +22,7 @@ use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 #[derive(Clone)]
 pub struct TextEncoder {
     model: Arc<Model>,
+    tokenizer: Tokenizer,
     /// Put before every text.
     prompt: String,
     /// Tokens at the start of every text that are not pooled: the prompt's, where the model leaves them out.
@@ -30,7 +31,6 @@ pub struct TextEncoder {
 
 /// The part that the towers of a tied model share.
 struct Model {
-    tokenizer: Tokenizer,
     network: Box<dyn Encode>,
     plan: TowerPlan,
     dim: usize,
@@ -157,7 +157,6 @@ impl TextEncoder {
         let plan = TowerPlan { layout: layout.clone(), config, pooling, dim: options.dim };
         let (network, parameters) = compute::open(&plan, &options.compute, options.dtype, fingerprint)?;
         let model = Model {
-            tokenizer,
             dim: network.dim(),
             normalizes: network.normalizes(),
             unexpected_tensors: parameters.unexpected(),
@@ -165,7 +164,13 @@ impl TextEncoder {
             network,
             plan,
         };
-        Ok(Self { model: Arc::new(model), prompt: String::new(), unpooled: 0 })
+        Ok(Self { model: Arc::new(model), tokenizer, prompt: String::new(), unpooled: 0 })
+    }
+
+    /// The same encoder, which truncates texts to another number of tokens. Prompts are set after it.
+    pub(crate) fn with_max_length(&self, asked: usize) -> Result<Self, EncoderError> {
+        let tokenizer = self.tokenizer.with_max_length(check_length(asked, &self.model.plan.config)?)?;
+        Ok(Self { tokenizer, ..self.clone() })
     }
 
     /// The same encoder with a prompt before every text. The prompt's tokens are not pooled if the model was
@@ -173,14 +178,14 @@ impl TextEncoder {
     pub(crate) fn with_prompt(&self, prompt: String) -> Result<Self, EncoderError> {
         let mut unpooled = 0;
         if !self.model.plan.layout.pools_prompt && !prompt.is_empty() {
-            let tokenizer = &self.model.tokenizer;
+            let tokenizer = &self.tokenizer;
             let (tokens, bare) = (tokenizer.encode(&prompt)?, tokenizer.encode("")?);
             // A special token after the prompt is the text's, not the prompt's.
             let ends_special =
                 bare.input_ids.last().is_some_and(|last| tokens.input_ids.last() == Some(last));
             unpooled = tokens.len() - usize::from(ends_special);
         }
-        Ok(Self { model: self.model.clone(), prompt, unpooled })
+        Ok(Self { prompt, unpooled, ..self.clone() })
     }
 
     /// The text before every text: the model's own prompt for the role, or the one that was asked for. May be
@@ -199,7 +204,7 @@ impl TextEncoder {
     /// Texts are truncated to this many tokens, special tokens included.
     #[must_use]
     pub fn max_length(&self) -> usize {
-        self.model.tokenizer.max_length()
+        self.tokenizer.max_length()
     }
 
     /// The tokens of a text that count in a batch: its own, and those that the model puts in front.
@@ -284,7 +289,7 @@ impl TextEncoder {
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize(&self, text: &str) -> Result<Tokens, EncoderError> {
-        Ok(self.model.tokenizer.encode(&self.prompted(text))?)
+        Ok(self.tokenizer.encode(&self.prompted(text))?)
     }
 
     /// The same, cut on `side` (`None`: the tokenizer's own), and whether the text was too long.
@@ -292,13 +297,13 @@ impl TextEncoder {
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize_cut(&self, text: &str, side: Option<Side>) -> Result<(Tokens, bool), EncoderError> {
-        Ok(self.model.tokenizer.encode_cut(&self.prompted(text), side)?)
+        Ok(self.tokenizer.encode_cut(&self.prompted(text), side)?)
     }
 
     /// The tokenizer. Prompts are not its concern.
     #[must_use]
     pub fn tokenizer(&self) -> &Tokenizer {
-        &self.model.tokenizer
+        &self.tokenizer
     }
 
     /// The tokens that the model has word embeddings for: ids are below.
@@ -316,11 +321,11 @@ impl TextEncoder {
         let (title, text, types) = match input {
             TextInput::Plain(text) => return self.tokenize(text),
             TextInput::InContext { text, context } => {
-                return Ok(self.model.tokenizer.encode_in_context(&self.prompted(text), context)?);
+                return Ok(self.tokenizer.encode_in_context(&self.prompted(text), context)?);
             }
             TextInput::Titled { title, text, types } => (title, text, types),
         };
-        let mut tokens = self.model.tokenizer.encode_titled(&self.prompted(title), text)?;
+        let mut tokens = self.tokenizer.encode_titled(&self.prompted(title), text)?;
         if *types == TitleTypes::OneSegment {
             tokens.type_ids.fill(0);
         }

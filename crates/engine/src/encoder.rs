@@ -178,6 +178,7 @@ impl Engine {
         let load = LoadOptions {
             query_model: query_source.map(|source| source.directory),
             max_length,
+            query_max_length: None,
             pooling,
             dim,
             new_prefix: None,

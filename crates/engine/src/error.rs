@@ -139,6 +139,8 @@ impl Explain for EngineError {
 
     fn place(&self) -> Option<ErrorPlace> {
         match self {
+            Self::Encoder(error) => error.place(),
+            Self::Rerank(error) => error.place(),
             Self::Store(error) => error.place(),
             Self::Sparse(error) => error.place(),
             Self::Pipeline(error) => error.place(),

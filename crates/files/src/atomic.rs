@@ -62,7 +62,12 @@ impl AtomicFile {
                 return Ok(Self { writer: Some(writer), temporary: None, destination });
             }
             // It does not exist, or creating the temporary file says what is wrong.
-            Err(_) => {}
+            Err(_) => {
+                // A link to a file that does not exist yet.
+                if let Ok(target) = fs::read_link(&destination) {
+                    destination = parent(&destination).join(target);
+                }
+            }
         }
         let mut prefix = OsString::from(".");
         prefix.push(destination.file_name().unwrap_or_default());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
-use crate::{AtomicFile, Checksum, ChecksumHasher, FileError, Verifier, open_regular};
+use crate::{AtomicFile, Checksum, ChecksumHasher, FileError, Verifier, map, open_regular};
 
 /// A file as a manifest lists it.
 #[derive(Clone, Debug)]
@@ -46,10 +46,7 @@ impl ListedFile {
             let reason = format!("it has {found} bytes, but the manifest says {}", self.bytes);
             return Err(ListedFileError::Damaged(reason));
         }
-        // SAFETY: files that a manifest lists are replaced by renaming, never changed in place. So the mapped
-        // file stays as it is, even after it is replaced or removed. The user must not let another program
-        // change it.
-        let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
+        let map = map(&file, path)?;
         self.verify(&map, verifier)?;
         Ok(map)
     }

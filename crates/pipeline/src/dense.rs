@@ -43,10 +43,14 @@ impl DenseSearcher {
     /// Searches `index` with vectors that were made before, `[ids, dim]`, found by the queries' identifiers.
     ///
     /// # Errors
-    /// [`PipelineError::Index`] if there are not as many vectors as identifiers, or they have another
-    /// dimension than the index's.
+    /// [`PipelineError::Index`] if the vectors have another dimension than the index's.
+    ///
+    /// # Panics
+    /// If there are not as many vectors as identifiers.
     pub fn of_vectors(index: FlatIndex, ids: Vec<String>, vectors: Vec<f32>) -> Result<Self, PipelineError> {
-        index.check_dim(vectors.len().checked_div(ids.len()).unwrap_or(index.dim()))?;
+        let dim = vectors.len().checked_div(ids.len()).unwrap_or(index.dim());
+        assert_eq!(vectors.len(), ids.len() * dim, "a vector for each identifier");
+        index.check_dim(dim)?;
         let rows = ids.iter().cloned().zip(0..).collect();
         Ok(Self { index, vectors: QueryVectors::Given { ids, rows, vectors } })
     }

@@ -82,6 +82,7 @@ impl Explain for PipelineError {
     fn place(&self) -> Option<ErrorPlace> {
         match self {
             Self::Corpus(error) => error.place(),
+            Self::Encoder(error) | Self::Text { source: error, .. } => error.place(),
             Self::Store(error) => error.place(),
             Self::Sparse(error) => error.place(),
             _ => None,

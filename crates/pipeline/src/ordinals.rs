@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use memmap2::Mmap;
-use toller_files::{ExternalSort, FileError, SortedEntries};
+use toller_files::{ExternalSort, FileError, SortedEntries, map};
 use toller_ir::{DocOrd, Searcher};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// without a name. 60 million documents take 1.4 GB of disk, and no memory that the system could not use
 /// otherwise.
 #[derive(Debug)]
-pub struct Ordinals(Option<Mmap>);
+pub struct Ordinals(Mmap);
 
 impl Ordinals {
     /// Reads every identifier of `searcher`.
@@ -32,19 +32,14 @@ impl Ordinals {
             file.write_all(bytes.as_flattened()).map_err(failed("write a file in"))
         })?;
         let file: File = file.into_inner().map_err(|error| failed("write a file in")(error.into_error()))?;
-        if searcher.doc_count() == 0 {
-            return Ok(Self(None));
-        }
-        // SAFETY: nobody else can open a file without a name, so the mapped bytes stay as they are.
-        let map = unsafe { Mmap::map(&file) }.map_err(failed("map a file in"))?;
-        Ok(Self(Some(map)))
+        Ok(Self(map(&file, &std::env::temp_dir())?))
     }
 
     /// The ordinal of a document of the same `searcher`, if there is such a document.
     #[must_use]
     pub fn get(&self, searcher: &dyn Searcher, id: &str) -> Option<DocOrd> {
         let wanted = hash(id);
-        let found = SortedEntries::new(self.0.as_deref()?).first_from(wanted)?;
+        let found = SortedEntries::new(&self.0).first_from(wanted)?;
         let doc = DocOrd(found[2] as u32);
         // Two identifiers with one hash are less likely than a broken disk; neither makes another document.
         (found[..2] == wanted && searcher.doc_id(doc) == id).then_some(doc)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, remedy};
 
 /// A line of a recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +114,24 @@ impl Explain for RecipeError {
                 "this is a defect of toller: please report it with the recipe and the messages above".into(),
             ),
             Self::NoValue { remedy, .. } => Some(remedy.clone()),
+        }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::Bad { place, .. } => Some(ErrorPlace {
+                position: Some(Position::Line(place.line as u64)),
+                ..ErrorPlace::of_file(&place.file)
+            }),
+            Self::UnknownVariable { file: path, .. }
+            | Self::Busy(path)
+            | Self::DamagedState(path)
+            | Self::FilledIn { path, .. }
+            | Self::NotWritten { path, .. }
+            | Self::NoValue { report: path, .. } => Some(ErrorPlace::of_file(path)),
+            Self::Foreign(paths) => paths.first().map(|path| ErrorPlace::of_file(path)),
+            Self::OfOtherMaking(_) => None,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 use toller_store::{Manifest, StoreError};
 
 use crate::RemoteError;
@@ -122,6 +122,23 @@ impl Explain for TransferError {
             Self::Locked(_) => "wait until it has ended, or give another directory".into(),
             Self::Interrupted => "run the same command again: what has arrived is kept".into(),
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::Store(error) => error.place(),
+            Self::Damaged { path, .. } | Self::OtherStoreHere(path) | Self::Locked(path) => {
+                Some(ErrorPlace::of_file(path))
+            }
+            Self::NoStore(file)
+            | Self::OtherStore(file)
+            | Self::Claimed(file)
+            | Self::Lost(file)
+            | Self::InUse { place: file, .. }
+            | Self::Mismatch(file) => Some(ErrorPlace { file: file.clone(), position: None }),
+            Self::Url(_) | Self::Interrupted => None,
+        }
     }
 }
 

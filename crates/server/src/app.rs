@@ -1,7 +1,7 @@
 //! What the handlers share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
 
 use tokio::sync::Notify;
 use toller_encoder::CrossEncoder;
@@ -64,7 +64,7 @@ pub(crate) struct App {
     scorer: Option<Named<Arc<Scorer>>>,
     open: Option<OpenSystems>,
     collection: RwLock<Option<Arc<Collection>>>,
-    is_reloading: AtomicBool,
+    reloading: Mutex<()>,
     pub(crate) keys: Option<Keys>,
     /// Whether only names of this machine are answered to: nothing else keeps pages of other sites out.
     pub(crate) only_local_names: bool,
@@ -106,7 +106,7 @@ impl App {
             embedder: embedder.transpose()?,
             scorer: scorer.transpose()?,
             collection: RwLock::new(None),
-            is_reloading: AtomicBool::new(false),
+            reloading: Mutex::default(),
             phase: Phase::default(),
             open: systems,
             engine,
@@ -138,11 +138,15 @@ impl App {
         if self.open.is_none() {
             return Err(Failure::new(Reason::NotServed, "the server has nothing to search"));
         }
-        if self.is_reloading.swap(true, Ordering::AcqRel) {
-            return Err(Failure::overloaded("a reload is under way", std::time::Duration::ZERO));
-        }
+        let _reloading = match self.reloading.try_lock() {
+            Ok(guard) => guard,
+            // A reload panicked. What was served before is served still.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::overloaded("a reload is under way", std::time::Duration::ZERO));
+            }
+        };
         let opened = self.open();
-        self.is_reloading.store(false, Ordering::Release);
         self.metrics.reloaded(opened.is_ok());
         opened.map_err(|error| Failure::of(Reason::Backend, &error))
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use toller_files::FileError;
-use toller_ir::{AnyError, Explain, Remedy};
+use toller_ir::{AnyError, ErrorPlace, Explain, Position, Remedy};
 
 /// Why a server cannot start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -78,5 +78,17 @@ impl Explain for ServerError {
             Self::Open(error) => return error.remedy(),
             Self::Undrained { .. } => "give the requests more time".into(),
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::Open(error) => error.place(),
+            Self::KeyLine { path, line } => {
+                Some(ErrorPlace { position: Some(Position::Line(*line as u64)), ..ErrorPlace::of_file(path) })
+            }
+            Self::NoKeys { path } | Self::Tls { path, .. } => Some(ErrorPlace::of_file(path)),
+            Self::Listen { .. } | Self::Start(_) | Self::Undrained { .. } => None,
+        }
     }
 }

@@ -114,6 +114,7 @@ impl Explain for MergeError {
     fn place(&self) -> Option<ErrorPlace> {
         match self {
             Self::Part(error) => error.place(),
+            Self::Write(error) => error.place(),
             Self::Doubled { second, .. } | Self::Foreign { second, .. } => Some(ErrorPlace::of_file(second)),
             _ => None,
         }

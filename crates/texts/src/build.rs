@@ -1,16 +1,16 @@
 //! Making an index: one streaming pass over the collection.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use toller_corpus::{CollectionFormat, Fingerprinter, Progress, ReadOptions, open_collection, survey};
-use toller_files::{AtomicFile, ChecksumHasher, ExternalSort, FileError, Input, SortEntry};
+use toller_files::{AtomicFile, ExternalSort, FileError, Input, ListedFileWriter, SortEntry};
 
 use crate::TextsError;
 use crate::frames::FrameWriter;
-use crate::ids::{self, ENTRY_BYTES, IdHash, Place};
+use crate::ids::{self, IdHash, Place};
 use crate::manifest::{FORMAT, FRAMES, FileEntry, IDS, MANIFEST, Manifest, OFFSETS, Source};
 
 /// What is reported while texts are opened.
@@ -115,7 +115,7 @@ struct Written {
 
 /// Writes entries in order; of equal identifiers, the first in the collection.
 fn write_entries(path: &Path, entries: ExternalSort) -> Result<Written, TextsError> {
-    let mut file = Summed::create(path)?;
+    let mut file = ListedFileWriter::create(path)?;
     let mut duplicates = 0;
     let mut pending: Option<SortEntry> = None;
     entries.finish(|entry| {
@@ -128,54 +128,24 @@ fn write_entries(path: &Path, entries: ExternalSort) -> Result<Written, TextsErr
                 }
                 Ok(())
             }
-            _ => pending.replace(entry).map_or(Ok(()), |before| file.write(&before)),
+            _ => pending.replace(entry).map_or(Ok(()), |before| append(&mut file, &before)),
         }
     })?;
     if let Some(last) = pending {
-        file.write(&last)?;
+        append(&mut file, &last)?;
     }
-    Ok(Written { file: file.finish()?, duplicates })
+    Ok(Written { file: file.commit()?.into(), duplicates })
 }
 
 fn write_words(path: &Path, words: &[u64]) -> Result<FileEntry, FileError> {
-    let mut file = Summed::create(path)?;
-    file.write(words)?;
-    file.finish()
+    let mut file = ListedFileWriter::create(path)?;
+    words.iter().try_for_each(|word| file.append(&word.to_le_bytes()))?;
+    Ok(file.commit()?.into())
 }
 
-/// A file of little-endian words that is checksummed while it is written.
-struct Summed {
-    file: AtomicFile,
-    hasher: ChecksumHasher,
-    bytes: u64,
-}
-
-impl Summed {
-    fn create(path: &Path) -> Result<Self, FileError> {
-        Ok(Self { file: AtomicFile::create(path)?, hasher: ChecksumHasher::default(), bytes: 0 })
-    }
-
-    fn write(&mut self, words: &[u64]) -> Result<(), FileError> {
-        let mut buffer = [0; ENTRY_BYTES];
-        for words in words.chunks(ENTRY_BYTES / size_of::<u64>()) {
-            let bytes = &mut buffer[..size_of_val(words)];
-            for (to, word) in bytes.chunks_exact_mut(size_of::<u64>()).zip(words) {
-                to.copy_from_slice(&word.to_le_bytes());
-            }
-            self.hasher.update(bytes);
-            self.bytes += bytes.len() as u64;
-            self.file
-                .write_all(bytes)
-                .map_err(|error| FileError::new("write", self.file.destination(), error))?;
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<FileEntry, FileError> {
-        let entry = FileEntry { bytes: self.bytes, checksum: self.hasher.finish() };
-        self.file.commit()?;
-        Ok(entry)
-    }
+/// Appends an entry of a sorted file.
+fn append(file: &mut ListedFileWriter, entry: &SortEntry) -> Result<(), FileError> {
+    file.append(entry.map(u64::to_le_bytes).as_flattened())
 }
 
 /// The error of a duplicate identifier. Entries have hashes alone, so a survey finds the lines.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toller_corpus::{CollectionFormat, ColumnNames, ReadOptions, RecordLayout};
-use toller_files::{Checksum, FileError, Input, ManifestFormat, Stamp};
+use toller_files::{Checksum, FileError, Input, ListedFile, ManifestFormat, Stamp};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 
@@ -65,6 +65,12 @@ pub(crate) struct Source {
 pub(crate) struct FileEntry {
     pub(crate) bytes: u64,
     pub(crate) checksum: Checksum,
+}
+
+impl From<ListedFile> for FileEntry {
+    fn from(file: ListedFile) -> Self {
+        Self { bytes: file.bytes, checksum: file.checksum }
+    }
 }
 
 impl Source {

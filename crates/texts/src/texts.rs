@@ -1,13 +1,16 @@
 //! Opening a collection's texts, and reading them.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use tempfile::TempDir;
 use toller_corpus::{CollectionFormat, ReadOptions, RecordLayout};
-use toller_files::{Checksum, FileError, Found, Input, SortedEntries, SpoolGuard, open_regular, spool};
+use toller_files::{
+    FileError, Found, Input, ListedFile, ListedFileError, OpenOptions, SortedEntries, SpoolGuard, Verifier,
+    open_regular, spool,
+};
 use toller_ir::Passage;
 
 use crate::build::{TextsEvent, build};
@@ -33,7 +36,7 @@ pub struct TextsOptions {
 #[derive(Debug)]
 pub struct Texts {
     sources: Vec<OpenSource>,
-    ids: Option<Mmap>,
+    ids: Mmap,
     frames: Frames,
     manifest: Manifest,
     directory: PathBuf,
@@ -122,9 +125,11 @@ impl Texts {
                 let entry = "a manifest.json of another kind".to_owned();
                 return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
             }
-            Found::OtherVersion(found) => {
+            // An index in a directory of the user's may be needed by the other version.
+            Found::OtherVersion(found) if options.directory.is_some() => {
                 return Err(TextsError::FormatVersion { path: directory.to_owned(), found });
             }
+            Found::OtherVersion(found) => Some(format!("it has format version {found}")),
             Found::Damaged(reason) => Some(format!("{} is damaged: {reason}", path.display())),
             Found::Manifest(manifest) => match manifest.difference(&sources, &options.reading) {
                 Some(difference) => Some(difference),
@@ -149,12 +154,12 @@ impl Texts {
             path: path.to_owned(),
             reason: reason.to_owned(),
         };
-        let map = map_file(&ids, &manifest.ids)?;
+        let map = map_listed(&ids, &manifest.ids)?;
         if manifest.ids.bytes != manifest.passages * ENTRY_BYTES as u64 {
             return Err(damaged(&ids, "it has not as many entries as there are passages"));
         }
-        let words = map_file(&offsets, &manifest.offsets)?;
-        let words = words.as_deref().unwrap_or_default().as_chunks::<8>().0;
+        let words = map_listed(&offsets, &manifest.offsets)?;
+        let words = words.as_chunks::<8>().0;
         let offsets = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let frames = directory.join(FRAMES);
         let file = open(&frames)?;
@@ -238,7 +243,7 @@ impl Texts {
     }
 
     fn find(&self, id: &str) -> Option<Place> {
-        ids::find(SortedEntries::new(self.ids.as_deref().unwrap_or_default()), id)
+        ids::find(SortedEntries::new(&self.ids), id)
     }
 
     fn read(&self, id: &str, place: Place, last: &mut LastFrame) -> Result<Passage, TextsError> {
@@ -273,22 +278,12 @@ fn open(path: &Path) -> Result<File, TextsError> {
     })
 }
 
-/// Maps a file of the index and verifies its checksum; `None` if it is empty, which cannot be mapped.
-fn map_file(path: &Path, entry: &FileEntry) -> Result<Option<Mmap>, TextsError> {
-    let damaged = |reason: String| TextsError::Damaged { path: path.to_owned(), reason };
-    let file = open(path)?;
-    let found = fs::metadata(path).map_err(FileError::on("open", path))?.len();
-    if found != entry.bytes {
-        return Err(damaged(format!("it has {found} bytes, expected {}", entry.bytes)));
-    }
-    if found == 0 {
-        return Ok(None);
-    }
-    // SAFETY: an index's files are replaced by renaming, never changed in place, so the mapped file stays as
-    // it is.
-    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
-    if Checksum::of(&map) != entry.checksum {
-        return Err(damaged("its checksum does not match its content".to_owned()));
-    }
-    Ok(Some(map))
+/// Maps a file of the index and verifies its checksum.
+fn map_listed(path: &Path, entry: &FileEntry) -> Result<Mmap, TextsError> {
+    let options = OpenOptions::default();
+    let file = ListedFile { path: path.to_owned(), bytes: entry.bytes, checksum: entry.checksum };
+    file.map(&Verifier::new(&options, entry.bytes)).map_err(|error| match error {
+        ListedFileError::File(error) => error.into(),
+        ListedFileError::Damaged(reason) => TextsError::Damaged { path: path.to_owned(), reason },
+    })
 }

@@ -2,7 +2,7 @@
 
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 
 /// Why a tokenizer cannot be loaded or used.
 #[derive(Debug, thiserror::Error)]
@@ -46,5 +46,9 @@ impl Explain for TokenizerError {
             Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
             Self::Tokenizer(_) => return None,
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        if let Self::Model(error) = self { error.place() } else { None }
     }
 }

@@ -15,6 +15,7 @@ mod vocabulary;
 mod wordpiece;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tokenizers::TruncationDirection;
 
@@ -35,12 +36,13 @@ const CONVERT: &str =
 /// A tokenizer that truncates to a maximum length and never pads.
 ///
 /// The tokens of an input are those of its texts, each tokenized by itself, with special tokens around them.
-/// So a text can be tokenized once and used in many pairs.
+/// So a text can be tokenized once and used in many pairs. A clone shares the vocabulary.
+#[derive(Clone)]
 pub struct Tokenizer {
     /// Makes the tokens of a text. Neither truncates nor pads nor adds special tokens.
-    inner: tokenizers::Tokenizer,
+    inner: Arc<tokenizers::Tokenizer>,
     /// Does the same much faster, if the tokenizer is BERT's.
-    own: Option<WordPiece>,
+    own: Option<Arc<WordPiece>>,
     cuts: Cuts,
     template: Template,
     max_length: usize,
@@ -74,14 +76,20 @@ impl Tokenizer {
         let template = Template::of(&inner).map_err(library_error)?;
         room(max_length, template.specials())?;
         Ok(Self {
-            own: WordPiece::like(&inner),
+            own: WordPiece::like(&inner).map(Arc::new),
             cuts: Cuts::of(&inner),
-            inner,
+            inner: Arc::new(inner),
             template,
             max_length,
             side,
             lowercase,
         })
+    }
+
+    /// The same tokenizer, which truncates to another number of tokens.
+    pub fn with_max_length(&self, max_length: usize) -> Result<Self, TokenizerError> {
+        room(max_length, self.template.specials())?;
+        Ok(Self { max_length, ..self.clone() })
     }
 
     /// Texts are truncated to this many tokens, special tokens included.

@@ -22,8 +22,8 @@ pub fn card(name: &str, data: &[String], task: &Task, model: &Model, settings: &
 /// How texts become what is compared, as lines of the list of settings.
 fn texts(task: &Task, model: &Model) -> String {
     match task {
-        Task::Dual { queries, passages, titles, .. } => {
-            let (query, passage) = (queries.tower(Role::Query), passages.tower(Role::Passage));
+        Task::Dual { encoder, titles, .. } => {
+            let (query, passage) = (encoder.tower(Role::Query), encoder.tower(Role::Passage));
             let trained = match (model.towers().len(), model.trains(0)) {
                 (1, _) => "one, for queries and passages",
                 (_, true) if model.trains(1) => "two, both trained",

@@ -15,10 +15,8 @@ use crate::model::{Graded, Inputs};
 pub enum Task {
     /// A dual encoder.
     Dual {
-        /// Encodes queries.
-        queries: DualEncoder,
-        /// Encodes passages: the same model, perhaps with another maximum length.
-        passages: DualEncoder,
+        /// Encodes queries and passages.
+        encoder: DualEncoder,
         /// How near a query and a passage are.
         similarity: Similarity,
         /// What is learned.
@@ -69,8 +67,8 @@ impl Task {
             .flat_map(|picked| picked.candidates.iter().map(|candidate| (picked.query.as_str(), candidate)))
             .collect();
         let texts = match self {
-            Self::Dual { queries, passages, titles, .. } => {
-                let (query, passage) = (queries.tower(Role::Query), passages.tower(Role::Passage));
+            Self::Dual { encoder, titles, .. } => {
+                let (query, passage) = (encoder.tower(Role::Query), encoder.tower(Role::Passage));
                 let of_queries = batch.par_iter().map(|picked| query.tokenize(&picked.query));
                 let of_passages = pairs.par_iter().map(|(_, candidate)| titles.tokenize(passage, candidate));
                 [of_queries.collect::<Result<_, _>>()?, of_passages.collect::<Result<_, _>>()?]
@@ -96,10 +94,9 @@ impl Task {
     /// Identifies the model before training, and everything here that decides its gradients.
     pub(crate) fn fingerprint(&self) -> String {
         match self {
-            Self::Dual { queries, passages, similarity, loss, titles } => {
-                let lengths =
-                    [queries.tower(Role::Query).max_length(), passages.tower(Role::Passage).max_length()];
-                format!("{} {lengths:?} {similarity:?} {loss:?} {titles:?}", queries.fingerprint())
+            Self::Dual { encoder, similarity, loss, titles } => {
+                let lengths = [Role::Query, Role::Passage].map(|role| encoder.tower(role).max_length());
+                format!("{} {lengths:?} {similarity:?} {loss:?} {titles:?}", encoder.fingerprint())
             }
             Self::Cross { encoder, loss, separator } => {
                 let (fingerprint, length) = (encoder.fingerprint(), encoder.max_length());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 use toller_pickle::PickleError;
 
 use crate::ModelError;
@@ -163,5 +163,26 @@ impl Explain for ConvertError {
             }
             Self::Unsupported { .. } => return None,
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::Weights(error) => error.place(),
+            Self::OutputExists(path)
+            | Self::NoCheckpoint(path)
+            | Self::Ambiguous { directory: path, .. }
+            | Self::Pickle { path, .. }
+            | Self::Format { path, .. }
+            | Self::NoProgram(path)
+            | Self::NoConfig(path)
+            | Self::NoVocabulary(path)
+            | Self::Naming { path, .. }
+            | Self::SeveralEncoders { path, .. }
+            | Self::Missing { path, .. }
+            | Self::Unexpected { path, .. }
+            | Self::Variable { path, .. }
+            | Self::Unsupported { path, .. } => Some(ErrorPlace::of_file(path)),
+        }
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use toller_files::FileError;
-use toller_ir::{Command, Explain, Query, Ranking, Remedy, Run, RunEntry, Searcher, Setting, remedy};
+use toller_ir::{
+    Command, ErrorPlace, Explain, Query, Ranking, Remedy, Run, RunEntry, Searcher, Setting, remedy,
+};
 
 use super::Score;
 use super::lines::Lines;
@@ -57,6 +59,10 @@ impl Explain for RunWriteError {
             Self::Tag(_) => Some("choose a tag without spaces".into()),
             Self::Score { .. } => None,
         }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        if let Self::File(error) = self { error.place() } else { None }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toller_encoder::EncoderError;
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, counted, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, counted, remedy};
 use toller_texts::TextsError;
 
 use crate::fusion::FusionError;
@@ -128,6 +128,17 @@ impl Explain for RerankError {
                 Setting::Dtype.to("f32")
             )),
             Self::Options(_) | Self::Stopped { .. } => None,
+        }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::Texts(error) => error.place(),
+            Self::File(error) => error.place(),
+            Self::Encoder(error) => error.place(),
+            Self::Pair { source, .. } => source.place(),
+            Self::DirectoryInUse { path, .. } | Self::Locked(path) => Some(ErrorPlace::of_file(path)),
+            _ => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Why parameters cannot be tuned.
 
 use toller_eval::EvalError;
-use toller_ir::{Explain, Remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy};
 use toller_sparse::SparseError;
 
 use crate::fusion::FusionError;
@@ -41,5 +41,9 @@ impl Explain for TuneError {
             Self::NoJudgedQuery { .. } => Some("give the judgments of the same queries".into()),
             Self::NoJudgedDocument(_) => Some("give the index of the collection that was judged".into()),
         }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        if let Self::Sparse(error) = self { error.place() } else { None }
     }
 }

@@ -18,8 +18,9 @@ use crate::collection::{Asked, System};
 use crate::failure::Failure;
 use crate::texts::aside;
 
-/// The versions of the protocol whose messages this understands, the newest first.
-const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
+/// The version of the protocol whose messages this understands. Those before have batches of messages, or no
+/// streamable HTTP.
+const VERSION: &str = "2025-06-18";
 
 /// Hits unless the agent asks for another number.
 const K: usize = 5;
@@ -51,7 +52,7 @@ pub(super) async fn answer(
 ) -> Response {
     let Some(id) = message.id else { return StatusCode::ACCEPTED.into_response() };
     let result = match message.method.as_str() {
-        "initialize" => Ok(initialized(&message.params)),
+        "initialize" => Ok(initialized()),
         "ping" => Ok(json!({})),
         "tools/list" => Ok(json!({ "tools": tools() })),
         "tools/call" => call(&app, deadline, message.params).await,
@@ -66,11 +67,9 @@ pub(super) async fn answer(
     Json(answer).into_response()
 }
 
-fn initialized(params: &Value) -> Value {
-    let asked = params["protocolVersion"].as_str();
-    let version = VERSIONS.into_iter().find(|version| Some(*version) == asked).unwrap_or(VERSIONS[0]);
+fn initialized() -> Value {
     json!({
-        "protocolVersion": version,
+        "protocolVersion": VERSION,
         "capabilities": { "tools": {} },
         "serverInfo": { "name": "toller", "version": env!("CARGO_PKG_VERSION") },
     })

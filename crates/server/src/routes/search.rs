@@ -19,7 +19,7 @@ use crate::collection::{Asked, Collection, Found, Standing, System};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::schedule::Answer;
-use crate::texts::{aside, of_text};
+use crate::texts::{aside, of_text, on_texts};
 
 /// Hits of a query unless the request says otherwise.
 pub(super) const K: usize = 10;
@@ -151,7 +151,7 @@ pub(super) struct NamedHit {
 /// Checks and searches.
 pub(super) async fn run(
     app: &App,
-    collection: &Collection,
+    collection: &Arc<Collection>,
     asked: Asked,
     rerank: bool,
     queries: &[String],
@@ -164,20 +164,30 @@ pub(super) async fn run(
     }
     if rerank {
         // The reranker does not cut queries, and finds that out late.
-        let model = app.scorer()?.model();
-        for (place, query) in queries.iter().enumerate() {
-            model.tokenize_pair(query, "a").map_err(|error| of_text(place, &error))?;
-        }
+        let (scorer, queries) = (app.scorer()?.clone(), queries.to_vec());
+        on_texts(queries.iter().map(String::len).sum(), move || {
+            let checked = queries.iter().enumerate().try_for_each(|(place, query)| {
+                scorer.model().tokenize_pair(query, "a").map(drop).map_err(|error| of_text(place, &error))
+            });
+            checked
+        })
+        .await?;
     }
     let system = asked.system;
     let queries = queries.iter().map(|text| Query { text: text.clone(), ..Query::default() }).collect();
     let mut answer = collection.search(asked, rerank, queries, deadline).await?;
-    let named = |found: &mut Found| {
-        let ids = collection.ids(system, &found.hits)?.into_iter();
-        let hits = ids.zip(&found.hits).zip(std::mem::take(&mut found.before));
-        Ok(hits.map(|((id, hit), before)| NamedHit { id, score: hit.score, before }).collect())
-    };
-    Ok((answer.outputs.iter_mut().map(named).collect::<Result<_, Failure>>()?, answer))
+    let collection = collection.clone();
+    // Identifiers are read from the disk.
+    aside(move || {
+        let named = |found: &mut Found| {
+            let ids = collection.ids(system, &found.hits)?.into_iter();
+            let hits = ids.zip(&found.hits).zip(std::mem::take(&mut found.before));
+            Ok(hits.map(|((id, hit), before)| NamedHit { id, score: hit.score, before }).collect())
+        };
+        let hits = answer.outputs.iter_mut().map(named).collect::<Result<_, Failure>>()?;
+        Ok((hits, answer))
+    })
+    .await
 }
 
 /// The hits of queries, with the scores of `toller search`

@@ -16,6 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use self::queue::{Batch, Queue};
@@ -138,9 +139,17 @@ impl<W: Work> Drop for Scheduler<W> {
     fn drop(&mut self) {
         self.shared.lock().is_open = false;
         self.shared.changed.notify_all();
-        for thread in self.threads.drain(..) {
-            // A panic of the thread was reported where it happened.
-            let _ = thread.join();
+        let threads = std::mem::take(&mut self.threads);
+        let wait = move || {
+            for thread in threads {
+                // A panic of the thread was reported where it happened.
+                let _ = thread.join();
+            }
+        };
+        // The last request to something that was replaced must not keep a thread of the runtime waiting.
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(wait)),
+            Err(_) => wait(),
         }
     }
 }

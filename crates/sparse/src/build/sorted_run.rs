@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use toller_files::FileError;
+use toller_files::{FileError, map};
 
 use crate::coding::{next_string, read_varint, write_string, write_varint};
 use crate::postings::Posting;
@@ -78,10 +78,7 @@ impl Runs {
         let file = self.file.into_inner().map_err(|error| {
             FileError::new("write a temporary file in", &self.directory, error.into_error())
         })?;
-        // SAFETY: the file has no name, and this process does not write to it any more.
-        let map = unsafe { Mmap::map(&file) };
-        let bytes = map.map_err(FileError::on("map a temporary file in", &self.directory))?;
-        Ok(SortedRuns { bytes, places: self.places })
+        Ok(SortedRuns { bytes: map(&file, &self.directory)?, places: self.places })
     }
 }
 

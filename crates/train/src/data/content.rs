@@ -19,18 +19,16 @@ pub(super) fn map(path: &Path) -> Result<Mmap, TrainError> {
     if path.to_str().is_some_and(is_object_url) {
         return Err(TrainError::Remote(path.to_owned()));
     }
-    let file = open_regular(path).map_err(FileError::on("open", path))?;
+    let mut file = open_regular(path).map_err(FileError::on("open", path))?;
     let mut reader = InputReader::open(&Input::parse(path))?;
-    let file = if reader.peek(PARQUET.len()) == PARQUET {
-        copied(path, |copy| parquet::write_lines(path, &file, copy))?
-    } else if reader.compression() == Compression::Plain {
-        file
-    } else {
-        copied(path, |copy| copy_all(&mut reader, copy))?
-    };
-    // SAFETY: the file is only read. The user has to keep other programs from changing it; a copy has no
-    // name.
-    Ok(unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?)
+    let is_parquet = reader.peek(PARQUET.len()) == PARQUET;
+    if reader.compression() != Compression::Plain {
+        file = copied(path, |copy| copy_all(&mut reader, copy))?;
+    }
+    if is_parquet {
+        file = copied(path, |copy| parquet::write_lines(path, &file, copy))?;
+    }
+    Ok(toller_files::map(&file, path)?)
 }
 
 /// A temporary file without a name, with what `write` writes.

@@ -57,7 +57,7 @@ impl Negatives {
         if score.is_some() && own.scores.is_empty() {
             own.scores.resize(own.ids.len(), f64::NAN);
         }
-        own.ids.push(u32::try_from(number).expect("fewer than 2^32 documents"));
+        own.ids.push(number as u32);
         if score.is_some() || !own.scores.is_empty() {
             own.scores.push(score.unwrap_or(f64::NAN));
         }

@@ -18,12 +18,13 @@ impl Order {
     }
 
     /// The same, but examples that have a key in common come into different batches of `size`. `keys` are
-    /// those of each example. An example that finds no place waits for the next epoch, and others of this one
-    /// come again. `None` if there is no such batch.
+    /// those of each example. An example that finds no place waits for the next epoch. Others of this one come
+    /// again in turn, so that none comes much more often than another. `None` if there is no such batch.
     pub(crate) fn apart(keys: &[Vec<u64>], size: usize, seed: u64, epoch: u64) -> Option<Self> {
         let all = Self::new(keys.len(), seed, epoch).examples;
         let mut examples = Vec::with_capacity(all.len());
         let (mut waiting, mut rest) = (Waiting::default(), all.iter().copied());
+        let mut again = all.iter().copied().cycle();
         for _ in 0..all.len() / size {
             let mut batch = Apart { keys, taken: HashSet::new(), examples: Vec::with_capacity(size), size };
             waiting.offer(&mut batch, |batch, key| batch.taken.contains(&key), Apart::take);
@@ -33,9 +34,11 @@ impl Order {
                     waiting.push(example, key);
                 }
             }
-            let mut again = all.iter();
+            let mut left = all.len();
             while !batch.is_full() {
-                batch.take(*again.next()?);
+                // After a round of all, no other fits.
+                left = left.checked_sub(1)?;
+                batch.take(again.next()?);
             }
             examples.append(&mut batch.examples);
         }
@@ -152,6 +155,7 @@ mod tests {
     fn by_looking_at_all(keys: &[Vec<u64>], size: usize) -> Option<Vec<u32>> {
         let all = Order::new(keys.len(), 3, 1).examples;
         let (mut waiting, mut rest, mut examples) = (Vec::new(), all.iter().copied(), Vec::new());
+        let mut next = 0;
         for _ in 0..all.len() / size {
             let (mut taken, mut batch) = (BTreeSet::new(), Vec::new());
             let mut take = |batch: &mut Vec<u32>, example: u32| {
@@ -170,9 +174,15 @@ mod tests {
                     waiting.push(example);
                 }
             }
-            let mut again = all.iter();
-            while batch.len() < size {
-                take(&mut batch, *again.next()?);
+            for left in (0..all.len()).rev() {
+                if batch.len() == size {
+                    break;
+                }
+                take(&mut batch, all[next % all.len()]);
+                next += 1;
+                if left == 0 && batch.len() < size {
+                    return None;
+                }
             }
             examples.append(&mut batch);
         }
@@ -180,13 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn a_frequent_key_does_not_take_long() {
+    fn a_frequent_key_does_not_take_long_and_the_others_come_equally_often() {
         // One key for half of the examples: each batch has one of them, and the others wait.
         let keys: Vec<Vec<u64>> =
             (0..200_000).map(|example| vec![if example % 2 == 0 { 0 } else { example }]).collect();
         let started = std::time::Instant::now();
-        assert!(Order::apart(&keys, 32, 3, 0).is_some());
+        let order = Order::apart(&keys, 32, 3, 0).unwrap_or_else(|| panic!("there is room"));
         assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+        let mut times = vec![0; keys.len()];
+        order.examples.iter().for_each(|example| times[*example as usize] += 1);
+        // 6,250 batches have 31 places for the 100,000 others: 1.94 for each.
+        let others: BTreeSet<i32> = times.iter().skip(1).step_by(2).copied().collect();
+        assert!(others.is_subset(&BTreeSet::from([1, 2, 3])), "{others:?}");
+        assert_eq!(times.iter().step_by(2).sum::<i32>(), 6250);
     }
 
     #[test]

@@ -62,16 +62,16 @@ impl RankedSet {
         passages: impl IntoIterator<Item = Result<Passage, E>>,
         judge: Judge,
     ) -> Result<Self, TrainError> {
-        let Task::Dual { queries: of_queries, passages: of_passages, similarity, titles, .. } = task else {
+        let Task::Dual { encoder, similarity, titles, .. } = task else {
             let problem = "a cross-encoder ranks the candidates of a run, not a collection";
             return Err(TrainError::Dev(problem.to_owned()));
         };
         let queries = judged(queries, &judge)?;
-        let tower = of_queries.tower(Role::Query);
+        let tower = encoder.tower(Role::Query);
         let tokens: Result<Vec<Tokens>, _> =
             queries.par_iter().map(|query| tower.tokenize(&query.text)).collect();
         let (mut ids, mut texts) = (Vec::new(), Vec::new());
-        let tower = of_passages.tower(Role::Passage);
+        let tower = encoder.tower(Role::Passage);
         for passage in passages {
             let Passage { id, title, text, .. } = passage.map_err(Into::into)?;
             texts.push(titles.tokenize(tower, &Candidate { title, ..Candidate::plain(text) })?);

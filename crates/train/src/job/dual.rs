@@ -44,25 +44,22 @@ impl DualRun {
     /// # Errors
     /// When options are out of range, do not go together or do not fit the model, and those of loading it.
     pub fn open(self, compute: &Compute) -> Result<Plan, TrainError> {
-        let load = |max_length| {
-            let options = LoadOptions {
-                max_length,
-                query_model: self.query_model.clone(),
-                pooling: self.pooling,
-                new_prefix: self.prefix_tokens.map(|tokens| NewPrefix { tokens, seed: self.options.seed() }),
-                known: self.known.clone(),
-                ..LoadOptions::default()
-            };
-            DualEncoder::load(&self.model, &options)
+        let load = LoadOptions {
+            max_length: self.options.max_length,
+            query_max_length: self.query_max_length,
+            query_model: self.query_model,
+            pooling: self.pooling,
+            new_prefix: self.prefix_tokens.map(|tokens| NewPrefix { tokens, seed: self.options.seed() }),
+            known: self.known,
+            ..LoadOptions::default()
         };
-        let queries = load(self.query_max_length.or(self.options.max_length))?;
-        let passages = load(self.options.max_length)?;
-        let model = Model::dual(&queries, self.untie, self.only, compute)?;
-        let tower = queries.tower(Role::Query);
+        let encoder = DualEncoder::load(&self.model, &load)?;
+        let model = Model::dual(&encoder, self.untie, self.only, compute)?;
+        let tower = encoder.tower(Role::Query);
         let (similarity, loss) = self.objective.complete(tower.normalizes())?;
         let settings = self.options.settings(Rates::of_model(tower.folder())?)?;
         let titles = Titles::Joined(self.options.separator());
-        let task = Task::Dual { queries, passages, similarity, loss, titles };
+        let task = Task::Dual { encoder, similarity, loss, titles };
         Ok(Plan { task, model, settings, new_labels: None })
     }
 }

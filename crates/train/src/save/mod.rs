@@ -40,13 +40,11 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
             }
             write_length(output, encoder.max_length(), false)?;
         }
-        Task::Dual { queries, passages, similarity, .. } => {
+        Task::Dual { encoder, similarity, .. } => {
             let folders = model.towers().len();
-            let longest =
-                queries.tower(Role::Query).max_length().max(passages.tower(Role::Passage).max_length());
-            let towers = [(queries, Role::Query), (passages, Role::Passage)];
-            for (index, (encoder, role)) in towers.into_iter().take(folders).enumerate() {
-                let tower = encoder.tower(role);
+            let towers = [Role::Query, Role::Passage].map(|role| (role, encoder.tower(role)));
+            let lengths = towers.map(|(_, tower)| tower.max_length());
+            for (index, (_, tower)) in towers.into_iter().take(folders).enumerate() {
                 let target = if folders == 1 { output.to_owned() } else { output.join(TOWERS[index]) };
                 let root = root_of(tower.folder());
                 save_tower(&root, tower.folder(), model.towers()[index].weights(), &target)?;
@@ -61,13 +59,10 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
                     if *similarity == Similarity::Cosine || tower.normalizes() {
                         append_normalize(&target)?;
                     }
-                    write_prompts(
-                        &target,
-                        towers.map(|(encoder, role)| (role, encoder.tower(role).prompt())),
-                    )?;
+                    write_prompts(&target, towers.map(|(role, tower)| (role, tower.prompt())))?;
                 }
                 // One model for both roles takes the longer texts.
-                let length = if folders == 1 { longest } else { tower.max_length() };
+                let length = if folders == 1 { lengths[0].max(lengths[1]) } else { lengths[index] };
                 let inside = tower.folder().strip_prefix(&root).unwrap_or(Path::new(""));
                 write_length(&target.join(inside), length, has_modules)?;
             }
@@ -132,8 +127,8 @@ fn root_of(transformer: &Path) -> PathBuf {
 /// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling, or
 /// for the scaling of its vectors.
 pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
-    let Task::Dual { queries, passages, similarity, .. } = task else { return Ok(()) };
-    for (encoder, role) in [(queries, Role::Query), (passages, Role::Passage)] {
+    let Task::Dual { encoder, similarity, .. } = task else { return Ok(()) };
+    for role in [Role::Query, Role::Passage] {
         let tower = encoder.tower(role);
         let (folder, pooling) = (tower.folder(), tower.pooling());
         let has_modules = root_of(folder).join(MODULES).is_file();

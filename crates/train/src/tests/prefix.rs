@@ -27,11 +27,11 @@ fn trainer(
     settings: Settings,
     name: &str,
 ) -> Result<Trainer, TrainError> {
-    let (queries, passages) = (load(&toy.model, new), load(&toy.model, new));
-    let model = Model::dual(&queries, untied, None, &Compute::Cpu).unwrap();
+    let encoder = load(&toy.model, new);
+    let model = Model::dual(&encoder, untied, None, &Compute::Cpu).unwrap();
     let loss = DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false };
     let titles = Titles::Joined(" ".to_owned());
-    let task = Task::Dual { queries, passages, similarity: Similarity::Cosine, loss, titles };
+    let task = Task::Dual { encoder, similarity: Similarity::Cosine, loss, titles };
     toy.trainer(task, model, None, settings, name)
 }
 

@@ -80,17 +80,16 @@ impl Toy {
     }
 
     pub(super) fn dual_task_on(&self, compute: &Compute) -> (Task, Model) {
-        let load = || DualEncoder::load(&self.model, &LoadOptions::default()).unwrap();
-        Self::contrastive(load(), load(), compute)
+        let encoder = DualEncoder::load(&self.model, &LoadOptions::default()).unwrap();
+        Self::contrastive(encoder, compute)
     }
 
-    fn contrastive(queries: DualEncoder, passages: DualEncoder, compute: &Compute) -> (Task, Model) {
-        let model = Model::dual(&queries, false, None, compute).unwrap();
+    fn contrastive(encoder: DualEncoder, compute: &Compute) -> (Task, Model) {
+        let model = Model::dual(&encoder, false, None, compute).unwrap();
         // DPR's layout has no place for the scaling of vectors.
-        let similarity = if queries.shares_weights() { Similarity::Cosine } else { Similarity::Dot };
+        let similarity = if encoder.shares_weights() { Similarity::Cosine } else { Similarity::Dot };
         let task = Task::Dual {
-            queries,
-            passages,
+            encoder,
             similarity,
             loss: DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false },
             titles: Titles::Joined(" ".to_owned()),
@@ -181,11 +180,10 @@ fn the_saved_model_encodes_as_the_trained_one() {
     {
         toy.model = model;
         let pooling = pooling.and_then(TextPooling::from_name);
-        let load = |max_length| {
-            let options = LoadOptions { pooling, max_length: Some(max_length), ..LoadOptions::default() };
-            DualEncoder::load(&toy.model, &options).unwrap()
-        };
-        let (task, model) = Toy::contrastive(load(9), load(17), &Compute::Cpu);
+        let (max_length, query_max_length) = (Some(17), Some(9));
+        let options = LoadOptions { pooling, max_length, query_max_length, ..LoadOptions::default() };
+        let encoder = DualEncoder::load(&toy.model, &options).unwrap();
+        let (task, model) = Toy::contrastive(encoder, &Compute::Cpu);
         let name = format!("out-{number}");
         let settings = Settings { length: Length::Steps(1), warmup: Warmup::Share(0.1), ..settings() };
         run(toy.trainer(task, model, None, settings, &name).unwrap(), u64::MAX);
@@ -197,11 +195,9 @@ fn the_saved_model_encodes_as_the_trained_one() {
         assert_ne!(trained.fingerprint(), before.fingerprint(), "the only step learned");
     }
     toy.model = fixture("models/bert-pooler");
-    let pooler = || {
-        let options = LoadOptions { pooling: TextPooling::from_name("pooler"), ..LoadOptions::default() };
-        DualEncoder::load(&toy.model, &options).unwrap()
-    };
-    let (task, model) = Toy::contrastive(pooler(), pooler(), &Compute::Cpu);
+    let pooler = LoadOptions { pooling: TextPooling::from_name("pooler"), ..LoadOptions::default() };
+    let encoder = DualEncoder::load(&toy.model, &pooler).unwrap();
+    let (task, model) = Toy::contrastive(encoder, &Compute::Cpu);
     let refused = toy.trainer(task, model, None, settings(), "no").err();
     assert!(matches!(&refused, Some(TrainError::Pooling(pooling)) if pooling == "pooler"), "{refused:?}");
     if let Some(dpr) = Toy::new("mbert-dpr") {

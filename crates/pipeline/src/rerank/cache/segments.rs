@@ -33,11 +33,11 @@ impl Segments {
         let path = |number: u64| directory.join(format!("segment-{number:05}.bin"));
         let mut segments = Self::default();
         for number in &numbers {
-            segments.0.extend(map(&path(*number))?.map(|map| (path(*number), map)));
+            segments.0.push((path(*number), map(&path(*number))?));
         }
         let next = numbers.last().map_or(1, |last| last + 1);
         let log = directory.join(LOG);
-        let logged = if log.exists() { map(&log)? } else { None };
+        let logged = log.exists().then(|| map(&log)).transpose()?.filter(|map| !map.is_empty());
         let merges = segments.0.len() + usize::from(logged.is_some()) > MOST_SEGMENTS;
         if logged.is_some() || merges {
             let mut sort = ExternalSort::default();
@@ -53,7 +53,7 @@ impl Segments {
                     fs::remove_file(&old).map_err(FileError::on("remove", &old))?;
                 }
             }
-            segments.0.extend(map(&path(next))?.map(|map| (path(next), map)));
+            segments.0.push((path(next), map(&path(next))?));
         }
         drop(logged);
         if log.exists() {
@@ -89,16 +89,10 @@ fn write(path: &Path, records: ExternalSort) -> Result<(), RerankError> {
     Ok(file.commit()?)
 }
 
-/// Maps a file; `None` if it is empty, which cannot be mapped.
-fn map(path: &Path) -> Result<Option<Mmap>, RerankError> {
+/// Maps a segment, or the log under the lock of the one process that would write it.
+fn map(path: &Path) -> Result<Mmap, RerankError> {
     let file = open_regular(path).map_err(FileError::on("open", path))?;
-    if file.metadata().map_err(FileError::on("open", path))?.len() == 0 {
-        return Ok(None);
-    }
-    // SAFETY: segments are replaced by renaming, and the log is mapped under the lock of the one process that
-    // would write it.
-    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
-    Ok(Some(map))
+    Ok(toller_files::map(&file, path)?)
 }
 
 /// Checks that a directory holds nothing but a score cache.

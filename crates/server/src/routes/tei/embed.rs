@@ -68,7 +68,7 @@ pub(in crate::routes) async fn embed(
     let mut spent = Spent::new(started, inputs.characters());
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
-    spent.tokenized(&app, "embed", &tokens);
+    spent.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
     let vectors = spent.take(embedder.encode(role, output, tokens, deadline).await?);
     Ok(spent.answer(vectors))
 }
@@ -104,7 +104,7 @@ pub(in crate::routes) async fn embed_all(
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     let lengths: Vec<usize> = tokens.iter().map(toller_tokenizer::Tokens::len).collect();
-    spent.tokenized(&app, "embed", &tokens);
+    spent.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
     let states = spent.take(embedder.encode(role, Output::States, tokens, deadline).await?);
     let of_text = |(states, length): (&Vec<f32>, &usize)| -> Vec<Vec<f32>> {
         states.chunks_exact((states.len() / (*length).max(1)).max(1)).map(<[f32]>::to_vec).collect()
@@ -157,7 +157,7 @@ pub(in crate::routes) async fn similarity(
     let mut spent = Spent::new(started, inputs.characters());
     let cut = cut(&app, parameters.truncate, parameters.truncation_direction);
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
-    spent.tokenized(&app, "embed", &tokens);
+    spent.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
     let vectors = spent.take(embedder.encode(role, Output::Vector, tokens, deadline).await?);
     let cosines = match vectors.split_first() {
         Some((source, others)) => others.iter().map(|other| cosine(source, other)).collect(),

@@ -11,7 +11,7 @@ use axum::Json;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use toller_encoder::Role;
+use toller_encoder::{Compute, Role};
 use toller_tokenizer::{Side, Tokens};
 use utoipa::ToSchema;
 
@@ -56,6 +56,7 @@ struct Spent {
     computed: Duration,
     characters: usize,
     model: &'static str,
+    is_cpu: bool,
     /// Tokens of each text.
     lengths: Vec<usize>,
 }
@@ -64,13 +65,23 @@ impl Spent {
     /// A request that began then, with this number of characters.
     fn new(started: Instant, characters: usize) -> Self {
         let (tokenized, queued, computed) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-        Self { started, tokenized, queued, computed, characters, model: "", lengths: Vec::new() }
+        Self {
+            started,
+            tokenized,
+            queued,
+            computed,
+            characters,
+            model: "",
+            is_cpu: true,
+            lengths: Vec::new(),
+        }
     }
 
-    /// Notes that the texts have these tokens now, and counts them for the model.
-    fn tokenized(&mut self, app: &App, model: &'static str, tokens: &[Tokens]) {
+    /// Notes that the texts have these tokens now, and counts them for the model, which computes there.
+    fn tokenized(&mut self, app: &App, (model, compute): (&'static str, &Compute), tokens: &[Tokens]) {
         self.tokenized = self.started.elapsed();
         self.model = model;
+        self.is_cpu = compute.is_cpu();
         self.lengths = tokens.iter().map(Tokens::len).collect();
         app.metrics.given(model, tokens.len(), self.tokens());
     }
@@ -100,7 +111,7 @@ impl Spent {
             ("x-inference-time", milliseconds(self.computed)),
         ];
         let headers = response.headers_mut();
-        headers.insert("x-compute-type", HeaderValue::from_static("cpu"));
+        headers.insert("x-compute-type", HeaderValue::from_static(if self.is_cpu { "cpu" } else { "gpu" }));
         for (name, number) in numbers {
             headers.insert(HeaderName::from_static(name), HeaderValue::from(number));
         }

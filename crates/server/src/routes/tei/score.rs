@@ -74,7 +74,7 @@ pub(in crate::routes) async fn rerank(
     let cut = own_side(cut(&app, request.truncate, request.truncation_direction))?;
     let kept = request.return_text.then(|| texts.clone());
     let pairs = scorer.pairs(request.query, texts, cut, deadline.0).await?;
-    spent.tokenized(&app, "score", &pairs);
+    spent.tokenized(&app, ("score", scorer.model().compute()), &pairs);
     let logits = spent.take(scorer.logits(pairs, deadline.0).await?).concat();
     let model = scorer.model();
     let scores = if request.raw_scores { model.scores_of(&logits) } else { model.shares_of(&logits) };
@@ -158,7 +158,7 @@ pub(in crate::routes) async fn predict(
     let mut spent = Spent::new(started, inputs.iter().map(Classified::characters).sum());
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let pairs = scorer.inputs(inputs, own_side(cut)?, deadline).await?;
-    spent.tokenized(&app, "score", &pairs);
+    spent.tokenized(&app, ("score", scorer.model().compute()), &pairs);
     let logits = spent.take(scorer.logits(pairs, deadline).await?);
     let labels = scorer.model().labels();
     let predictions = |logits: &Vec<f32>| -> Vec<Prediction> {
