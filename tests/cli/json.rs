@@ -420,24 +420,32 @@ fn a_damaged_store_is_a_result_and_an_error() {
 fn errors_of_every_part_name_their_file() {
     let workspace = workspace();
     fs::create_dir(workspace.path("empty-model")).unwrap();
-    fs::create_dir(workspace.path("broken-model")).unwrap();
-    workspace.write("broken-model/config.json", "{");
+    workspace.write("cross-encoders/mpnet/config.json", "{");
+    workspace.write("s.run", "q1 Q0 d1 1 1.0 t\n");
     workspace.write("keys", "read a\nnobody\n");
-    workspace.write("recipe.toml", "[[steps]]\nname = \"a\"\ncommand = \"none\"\n");
+    workspace.write("recipe.toml", "[[step]]\n");
     workspace.write("bad.jsonl", "{\"anchor\":\"a\",\"positive\":\"b\"}\n{}\n");
     workspace.write("sheet.csv", "query_id,doc_id,grade\nq,d,x\n");
     let train = "train dual --output out --steps 1 --batch-size 1";
     for (command, file, line) in [
-        ("encode --model empty-model --corpus corpus.jsonl --output st", "empty-model", None),
-        ("encode --model broken-model --corpus corpus.jsonl --output st", "broken-model/config.json", None),
+        ("encode --model empty-model --corpus c.jsonl --output st", "empty-model", None),
+        (
+            "rerank --model cross-encoders/mpnet --run s.run --queries q.tsv --corpus c.jsonl --output r.run",
+            "cross-encoders/mpnet/config.json",
+            None,
+        ),
         (&format!("{train} --model empty-model --data bad.jsonl"), "empty-model", None),
         (&format!("{train} --model tiny-bert --data bad.jsonl"), "bad.jsonl", Some(2)),
         (&format!("{train} --model tiny-bert --data none.jsonl"), "none.jsonl", None),
-        ("convert --from empty-model --output converted", "empty-model", None),
-        ("run recipe.toml --work work", "recipe.toml", Some(3)),
+        ("convert empty-model --output converted", "empty-model", None),
+        ("run recipe.toml --work work", "recipe.toml", Some(1)),
         ("annotate agreement sheet.csv sheet.csv", "sheet.csv", Some(2)),
-        ("serve --model tiny-bert --api-keys keys --port 0", "keys", Some(2)),
-        ("rerank --model empty-model --run s.run --queries q.tsv --corpus corpus.jsonl --output r.run", "empty-model", None),
+        ("serve --model tiny-bert --api-key-file keys --port 0", "keys", Some(2)),
+        (
+            "rerank --model empty-model --run s.run --queries q.tsv --corpus c.jsonl --output r.run",
+            "empty-model",
+            None,
+        ),
     ] {
         let found = error(&workspace.toller(&format!("{command} --json -q")), 1);
         assert_eq!((&found["file"], &found["line"]), (&json!(file), &json!(line)), "{command}: {found}");

@@ -139,6 +139,7 @@ impl Explain for EngineError {
 
     fn place(&self) -> Option<ErrorPlace> {
         match self {
+            Self::Resolve(error) | Self::AnalyzerModel { source: error, .. } => error.place(),
             Self::Encoder(error) => error.place(),
             Self::Rerank(error) => error.place(),
             Self::Store(error) => error.place(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
-use toller_ir::{Command, Explain, Remedy, Setting, remedy};
+use toller_ir::{Command, ErrorPlace, Explain, Remedy, Setting, remedy};
 
 /// A place where a model was looked for, and what was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,6 +208,20 @@ impl Explain for ResolveError {
             Self::Model(error) => return error.remedy(),
             Self::Manifest { .. } => return None,
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::NotFound { cause: Some(cause), .. } => cause.place(),
+            Self::IsAFile(path)
+            | Self::Incomplete { directory: path, .. }
+            | Self::Checksum { path, .. }
+            | Self::NotPublished { path, .. }
+            | Self::Certificates(path) => Some(ErrorPlace::of_file(path)),
+            Self::File(error) => error.place(),
+            Self::Model(error) => error.place(),
+            _ => None,
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod arrays;
 mod arrow;
+mod by_name;
 mod error;
 mod flat;
 mod given;

@@ -10,6 +10,7 @@ use toller_files::{AtomicFile, CompressedWriter, Compression, FileError};
 use toller_mining::{Choice, Count, Format, MissingText, ScoreRule, Selection};
 use toller_pipeline::{MineJob, QueryHits, RerankScores, Scored};
 
+use crate::by_name::by_name;
 use crate::error::Failed;
 use crate::given::{Files, Kind, Reading, parent};
 use crate::runs::{Qrels, Run};
@@ -111,7 +112,7 @@ pub(crate) fn mine(
     runs: Vec<Bound<'_, Run>>,
     qrels: Option<Bound<'_, Qrels>>,
     output: PathBuf,
-    options: MineOptions<'_>,
+    #[pyo3(from_py_with = by_name)] options: MineOptions<'_>,
 ) -> PyResult<(usize, usize, usize, usize, usize)> {
     let format: Format = options.format.parse().map_err(Failed::from)?;
     let (selection, rule) = (options.selection()?, options.rule()?);

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use toller_engine::Training;
 use toller_train::{CrossRun, DualObjective, DualRun, Report, TokenRun};
 
+use crate::by_name::by_name;
 use crate::error::Failed;
 use crate::models::{at_least_one, parse_pooling};
 use crate::paths::Paths;
@@ -24,7 +25,7 @@ type Trained = (u64, Option<f64>, Option<(u64, BTreeMap<String, f64>)>);
 pub(crate) fn train_dual(
     py: Python<'_>,
     output: PathBuf,
-    mut options: Options<'_>,
+    #[pyo3(from_py_with = by_name)] mut options: Options<'_>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Trained> {
     let run = DualRun {
@@ -70,7 +71,7 @@ pub(crate) fn train_dual(
 pub(crate) fn train_cross(
     py: Python<'_>,
     output: PathBuf,
-    mut options: Options<'_>,
+    #[pyo3(from_py_with = by_name)] mut options: Options<'_>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Trained> {
     let run = CrossRun {
@@ -102,7 +103,7 @@ pub(crate) fn train_cross(
 pub(crate) fn train_token(
     py: Python<'_>,
     output: PathBuf,
-    options: Options<'_>,
+    #[pyo3(from_py_with = by_name)] options: Options<'_>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Trained> {
     let (run, name, place) = (options.run()?, options.name(), options.place()?);

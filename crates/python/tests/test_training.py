@@ -252,7 +252,16 @@ def test_what_cannot_be_trained_is_refused(minilm: Path, work: Path) -> None:
     ]:
         with pytest.raises(toller.Error, match=message):
             toller.train_dual(minilm, work / "out", **options)
-    with pytest.raises(toller.Error, match="8 examples do not fill a batch of 9") as refused:
+    for options, message in [
+        ({"steps": "1"}, "steps='1': 'str' object"),
+        ({"steps": -1}, "steps=-1, which is out of range"),
+        ({"lr": "1e-3"}, "lr='1e-3': "),
+        ({"qrels": "qrels.tsv"}, "qrels='qrels.tsv': "),
+        ({"dev": 5}, "dev=5: "),
+    ]:
+        with pytest.raises(toller.InvalidArgument, match=message):
+            toller.train_dual(minilm, work / "out", data=data, **options)
+    with pytest.raises(toller.Error, match="^8 examples do not fill a batch of 9\nhint: ") as refused:
         toller.train_dual(minilm, work / "out", data=data, batch_size=9)
     assert refused.value.hint == "choose smaller batches, or give more examples"
     with pytest.raises(toller.InvalidArgument) as refused:
