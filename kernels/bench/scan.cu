@@ -86,6 +86,8 @@ struct Case {
     bool codes;
     uint32_t width, stages, blocks, queries;
     bool hopper;
+    // Whether the memory model promises the sums.
+    bool is_legal = true;
 
     uint32_t rows() const { return kernel.is_bulk ? TOLLER_SCAN_TMA_ROWS : TOLLER_SCAN_ROWS; }
     uint32_t threads() const { return kernel.is_bulk ? TOLLER_SCAN_TMA_THREADS : TOLLER_SCAN_THREADS; }
@@ -107,8 +109,8 @@ const Case CASES[] = {
     {"f16_wgmma, 8 query tiles", bench_scan_f16_wgmma, false, 256, 4, 1, 2048, true},
     {"f16_tma, 8 query tiles", bench_scan_f16_tma, false, 192, 4, 1, 1536, true},
     // Last, since their sums may be wrong.
-    {"f16_wgmma, no fence", bench_scan_f16_wgmma_no_fence, false, 256, 4, 1, 6980, true},
-    {"int8_wgmma, no fence", bench_scan_int8_wgmma_no_fence, true, 256, 4, 1, 6980, true},
+    {"f16_wgmma, no fence", bench_scan_f16_wgmma_no_fence, false, 256, 4, 1, 6980, true, false},
+    {"int8_wgmma, no fence", bench_scan_int8_wgmma_no_fence, true, 256, 4, 1, 6980, true, false},
 };
 
 // A share of the rows that reaches the threshold, and how many standard deviations above the mean it begins.
@@ -202,7 +204,7 @@ int main(int count, char **arguments) {
         if (of.hopper && !machine.is_hopper()) continue;
         for (const Hits &hits : HITS) {
             // For a profiler, no hits and many are enough.
-            if (!machine.once || hits.share != 1e-4) all_right &= measure(machine, data, of, hits);
+            if (!machine.once || hits.share != 1e-4) all_right &= measure(machine, data, of, hits) || !of.is_legal;
         }
     }
     return all_right ? 0 : 1;

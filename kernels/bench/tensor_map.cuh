@@ -12,7 +12,11 @@ static_assert(sizeof(toller_tensor_map) == sizeof(CUtensorMap) && alignof(toller
 inline toller_tensor_map map_of(const void *matrix, uint64_t rows, uint64_t row_bytes, uint32_t box) {
     void *function = nullptr;
     cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
     CHECKED(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
+#else
+    CHECKED(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found));
+#endif
     require(function != nullptr && found == cudaDriverEntryPointSuccess, "the driver has cuTensorMapEncodeTiled");
     toller_tensor_map map;
     const cuuint64_t sizes[] = {row_bytes, rows}, strides[] = {row_bytes};

@@ -125,6 +125,8 @@ __device__ inline void multiply_tiles(const toller_scan_args &args, TmaLayout la
         barrier_wait(layout.hits_empty(group), parity);
         nominate<Format, Engine::ROWS, Engine::COLUMNS>(args, engine.sums, layout.pairs(table), hits, tile.first_row(args),
                                                         tile.first_query(), Engine::first_row(), 0);
+        // The table of queries was read by plain loads, and a bulk copy will overwrite it.
+        fence_proxy_async();
         __syncwarp();
         if (threadIdx.x % 32 == 0) barrier_arrive(layout.hits_full(group));
         parity ^= 1;

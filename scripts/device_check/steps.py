@@ -65,7 +65,8 @@ class Check:
 
     def all(self):
         sizes, step = self.sizes, self.runner.step
-        if not step("machine", 30, self.machine, needed=True):
+        # Without it nothing runs, and the first call on a cold GPU takes long.
+        if not step("machine", 90, self.machine, needed=True):
             return
         until = None if self.is_stand_in else time.monotonic() + SMOKE_SECONDS
         step("smoke: all in one process", SMOKE_SECONDS / 2 if not self.is_stand_in else 400, self.smoke_together, until)

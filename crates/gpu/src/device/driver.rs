@@ -126,8 +126,9 @@ impl CudaDevice {
             name,
         };
         let stream = || context.new_stream().map_err(failed("cuStreamCreate"));
-        let copies = (0..COPY_QUEUES).map(|_| stream()).collect::<Result<_, _>>()?;
+        // First, so that it has a connection to the device for itself.
         let compute = stream()?;
+        let copies = (0..COPY_QUEUES).map(|_| stream()).collect::<Result<_, _>>()?;
         let load = |(_, bytes): &(&str, &[u8])| {
             context
                 .load_module(cudarc::nvrtc::Ptx::from_binary(bytes.to_vec()))

@@ -51,8 +51,9 @@ pub enum Queue {
 }
 
 /// The number of copy queues: more than there are pinned buffers in use at a time, as a rule. Buffers that
-/// share a queue wait for each other's copies, and for the kernels that those wait for.
-const COPY_QUEUES: usize = 8;
+/// share a queue wait for each other's copies, and for the kernels that those wait for. With that of kernels
+/// they are fewer than the driver's eight connections: streams that share one wait for each other.
+const COPY_QUEUES: usize = 6;
 
 /// Bytes of shared memory that a block of every kernel may use. For more, a kernel must be allowed to.
 pub const COMMON_SHARED_BYTES: u32 = 48 << 10;

@@ -4,7 +4,7 @@
 use toller_gpu::{Devices, KernelTimes, Preference};
 use toller_ir::{DocOrd, Filter};
 
-use super::{numbers, opened};
+use super::{numbers, of_machine, opened};
 use crate::cuda::DeviceSearch;
 use crate::{Collection, Scan, Segment, Vectors, reference};
 
@@ -34,6 +34,8 @@ impl Engine {
 /// Searches on the machine's GPU, or on a stand-in if it has none.
 fn search(dtype: &str, scan: Scan, vectors: Vectors<'_>, engine: Engine) {
     let (suffix, count, capability) = engine.facts();
+    // Held for all tests: a GPU that nobody has opened takes long to open again.
+    of_machine();
     let devices = opened().unwrap_or_else(|| Devices::shim(&[64 << 20]));
     if capability == (9, 0) && devices.facts().any(|facts| facts.capability != capability) {
         println!("skipped: only devices of compute capability 9.0 have wgmma");
