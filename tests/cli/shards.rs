@@ -118,6 +118,9 @@ fn shards_of_a_search_make_the_run_of_one_process() {
     let shard =
         |flags: &str| format!("search --dense store --query-vectors questions --k 9 --output {flags}");
     workspace.runs(&shard("few --shard 1/1"));
+    workspace.write("qrels.txt", "1 0 d 1\n");
+    let partial = "eval few.part-00001-of-00001 --qrels qrels.txt";
+    workspace.toller(partial).fails(1, &["a partial run of a search in shares", "toller merge"]);
     let tagged = workspace.runs("merge few.part-00001-of-00001 --output - --tag mine").stdout;
     assert!(tagged == workspace.runs(&shard("- --tag mine")).stdout);
 }

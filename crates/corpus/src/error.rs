@@ -35,6 +35,8 @@ named! {
         MissingField = "missing column",
         /// More columns than the format has.
         ExtraColumn = "extra column",
+        /// Columns between spaces, of which an identifier seems to hold some.
+        SpacedId = "spaces in an id",
         /// A value of a table that is missing.
         Null = "null",
         /// Not the syntax of the format, or a value of the wrong type.
@@ -71,6 +73,11 @@ impl BadKind {
             Self::MissingField | Self::ExtraColumn | Self::Malformed => remedy!(
                 "if the file has another format, name it with {}; pass {} to count and skip such lines",
                 Setting::Format,
+                skip
+            ),
+            Self::SpacedId => remedy!(
+                "identifiers that hold spaces need tabs between the columns; pass {} to count and skip such \
+                 lines",
                 skip
             ),
             Self::Null => remedy!("fill in the value, or pass {} to count and skip such rows", skip),
@@ -204,7 +211,7 @@ pub enum CorpusError {
         /// Why not.
         reason: &'static str,
         /// What to do instead.
-        remedy: &'static str,
+        remedy: Remedy,
     },
 }
 
@@ -229,7 +236,7 @@ impl Explain for CorpusError {
                 let names = format!(" ({})", candidates.join(", "));
                 Some(remedy!("name the format with {}{}", Setting::Format, names))
             }
-            Self::Unsupported { remedy, .. } => Some((*remedy).into()),
+            Self::Unsupported { remedy, .. } => Some(remedy.clone()),
         }
     }
 

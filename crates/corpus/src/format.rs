@@ -3,6 +3,7 @@
 use std::fmt;
 
 use toller_files::InputReader;
+use toller_ir::Remedy;
 
 use crate::error::{CorpusError, excerpt};
 use crate::text::Shape;
@@ -26,13 +27,21 @@ pub(crate) struct Sniff {
 }
 
 impl Sniff {
-    pub(crate) fn new(reader: &mut InputReader) -> Self {
+    /// Looks at the beginning of what `reader` reads.
+    ///
+    /// # Errors
+    /// For bytes that are text in no format.
+    pub(crate) fn new(reader: &mut InputReader) -> Result<Self, CorpusError> {
+        let file = reader.input().to_string();
         let head = reader.peek(SNIFF_BYTES);
+        if let Some((reason, remedy)) = not_text(head) {
+            return Err(CorpusError::Unsupported { file, reason, remedy: remedy.into() });
+        }
         let whole = head.len() < SNIFF_BYTES;
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
         let text = String::from_utf8_lossy(head).into_owned();
         let name = reader.input().plain_name().unwrap_or_default().to_ascii_lowercase();
-        Self { text, whole, name, file: reader.input().to_string() }
+        Ok(Self { text, whole, name, file })
     }
 
     /// Whether the file's name ends in one of `extensions`.
@@ -65,8 +74,8 @@ impl Sniff {
     }
 
     /// The error that the file has a form that is not read.
-    pub(crate) fn unsupported(&self, reason: &'static str, remedy: &'static str) -> CorpusError {
-        CorpusError::Unsupported { file: self.file.clone(), reason, remedy }
+    pub(crate) fn unsupported(&self, reason: &'static str, remedy: impl Into<Remedy>) -> CorpusError {
+        CorpusError::Unsupported { file: self.file.clone(), reason, remedy: remedy.into() }
     }
 
     /// Whether the file begins with a tag: an XML declaration, a comment, a wrapper or a record.
@@ -103,6 +112,22 @@ impl Sniff {
             found: first,
             candidates: candidates.iter().map(|format| name(*format)).collect(),
         }
+    }
+}
+
+/// Why bytes are no UTF-8 text, and what to do, where their beginning tells.
+fn not_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    const TAR: std::ops::Range<usize> = 257..262;
+    match head {
+        _ if head.get(TAR) == Some(b"ustar") => Some(("a tar archive", "unpack it first (tar -xf)")),
+        // UTF-16 with a byte order mark is a bad line.
+        [1..=255, 0, 1..=255, 0, ..] => {
+            Some(("UTF-16 text, not UTF-8", "convert it to UTF-8 (iconv -f UTF-16LE -t UTF-8)"))
+        }
+        [0, 1..=255, 0, 1..=255, ..] => {
+            Some(("UTF-16 text, not UTF-8", "convert it to UTF-8 (iconv -f UTF-16BE -t UTF-8)"))
+        }
+        _ => None,
     }
 }
 

@@ -47,6 +47,8 @@ pub use names::{ColumnNames, Names};
 pub use options::{ReadOptions, SkipReport};
 pub use qrels::{QrelsFormat, read_qrels, read_qrels_from};
 pub use queries::{QueryFormat, read_queries, read_queries_from};
-pub use run::{RunFormat, RunWriteError, Score, TrecRunWriter, is_trec_run, read_run, read_run_from};
+pub use run::{
+    PARTIAL_RUN, RunFormat, RunWriteError, Score, TrecRunWriter, is_trec_run, read_run, read_run_from,
+};
 pub use sample::Sample;
 pub use survey::{Progress, Survey, UnwritableId, survey, survey_table};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::collection::{HEADER, PARQUET_ID};
 use crate::error::CorpusError;
 use crate::queries::FIELDS;
+use crate::text::header_index;
 
 /// The names of a file's fields or columns, where they are not usual ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +88,23 @@ pub(crate) fn either(names: &[String]) -> String {
 }
 
 impl Names {
+    /// Whether a first line is a header, since its first cell is the name of a column of identifiers.
+    pub(crate) fn begin_header(&self, cells: &[impl AsRef<str>]) -> bool {
+        header_index(cells, &self.id) == Some(0)
+    }
+
+    /// The columns of identifiers and of texts, if `cells` are a header that shows both. Behind usual
+    /// identifiers, the only column that is no title holds the texts, whatever its name.
+    pub(crate) fn of_header(&self, cells: &[impl AsRef<str>]) -> Option<(usize, usize)> {
+        let id = header_index(cells, &self.id)?;
+        let other = || {
+            let title = header_index(cells, &self.title);
+            let mut others = (1..cells.len()).filter(|at| title != Some(*at));
+            others.next().filter(|_| id == 0 && !self.are_given && others.next().is_none())
+        };
+        Some((id, header_index(cells, &self.text).or_else(other)?))
+    }
+
     /// The error of a file whose header has no identifiers or no texts by these names.
     pub(crate) fn missing(
         &self,

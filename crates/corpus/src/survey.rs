@@ -78,7 +78,7 @@ pub fn survey(
         return Err(CorpusError::Unsupported {
             file: once.to_string(),
             reason: "it can be read only once, and a survey is a pass of its own",
-            remedy: "save it as a file first",
+            remedy: "save it as a file first".into(),
         });
     }
     survey_of(|| open_collection(inputs, options), options.skip_bad_lines, on_progress)
@@ -164,6 +164,6 @@ fn duplicate_id(mut reader: CollectionReader, duplicate: Duplicate) -> Result<Ba
     Err(CorpusError::Unsupported {
         file: reader.name(duplicate.again.input),
         reason: "it changed while it was read",
-        remedy: "run the same command again, and leave the file as it is meanwhile",
+        remedy: "run the same command again, and leave the file as it is meanwhile".into(),
     })
 }

@@ -158,7 +158,37 @@ fn what_is_ambiguous_is_an_error_that_names_the_candidates() {
     assert_eq!(unknown_candidates(&spaces_alone).len(), CollectionFormat::ALL.len());
     let four = assert_error(passages("c", "a\tb\tc\td\n"), &[]);
     assert_eq!(unknown_candidates(&four), ["rocketqa"]);
-    assert_error(passages("corpus.json", "[{\"id\": 1}]"), &["cannot tell"]);
+}
+
+#[test]
+fn what_is_no_collection_is_called_by_its_name() {
+    let hint = |error: CorpusError| error.remedy().map(|hint| hint.to_string()).unwrap_or_default();
+    for name in ["corpus.json", "corpus.jsonl"] {
+        let error = assert_error(passages(name, "[{\"id\": 1}]"), &[name, "a JSON array"]);
+        assert!(hint(error).contains("jq -c"), "{name}");
+    }
+    let mut tar = vec![0; 512];
+    tar[..5].copy_from_slice(b"a.tsv");
+    tar[257..262].copy_from_slice(b"ustar");
+    assert!(hint(assert_error(passages("m.tar", tar), &["m.tar: a tar archive"])).contains("unpack"));
+    let little: Vec<u8> = "1\ta\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = "1\ta\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for (bytes, name) in [(little, "UTF-16LE"), (big, "UTF-16BE")] {
+        assert!(hint(assert_error(passages("c.tsv", bytes), &["UTF-16 text"])).contains(name), "{name}");
+    }
+}
+
+#[test]
+fn a_header_may_leave_the_name_of_the_text_open() -> Outcome {
+    for header in ["docid\tbody", "pid\tdoc", "doc_key\tbody", "ID\tdocument text"] {
+        let found = passages("c", format!("{header}\n1\tone\n2\ttwo\n"))?;
+        assert_eq!(found, [passage("1", "", "one"), passage("2", "", "two")], "{header}");
+    }
+    assert_eq!(passages("c.csv", "docid,body\n1,one\n")?, [passage("1", "", "one")]);
+    assert_eq!(passages("c", "docid\ttitle\tbody\n1\tT\tone\n")?, [passage("1", "T", "one")]);
+    let error = assert_error(passages("c", "docid\turl\tbody\n1\tu\tone\n"), &["one of texts", "docid, url"]);
+    assert!(error.remedy().unwrap().to_string().contains("text_column"), "{error}");
+    Ok(())
 }
 
 #[test]

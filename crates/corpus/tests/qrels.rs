@@ -35,6 +35,13 @@ fn pairs_have_grade_one() -> Outcome {
     let expected = [("1", "a", 1), ("1", "b", 1)].map(|(q, d, g)| (q.to_owned(), d.to_owned(), g));
     assert_eq!(triples(&qrels("qid\tpid\n1\ta\n1\tb\n")?), expected);
     assert_eq!(triples(&qrels("1\ta\n1\tb\n")?), expected);
+    for header in ["query\tdoc", "qid\tanswer", "topic document"] {
+        assert_eq!(triples(&qrels(format!("{header}\n1\ta\n1\tb\n"))?), expected, "{header}");
+    }
+    assert_eq!(triples(&qrels("doc\tquery\na\t1\nb\t1\n")?), expected);
+    // Words of identifiers are no names, and a line with a grade is no header.
+    assert_eq!(triples(&qrels("topic 1\tdoc 2\n")?).len(), 1);
+    assert_eq!(triples(&qrels("query 0 doc 1\n")?).len(), 1);
     Ok(())
 }
 

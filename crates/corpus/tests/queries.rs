@@ -24,6 +24,16 @@ fn tsv_with_and_without_a_header() -> Outcome {
 }
 
 #[test]
+fn a_header_may_leave_the_name_of_the_text_open() -> Outcome {
+    for header in ["topic_id\ttitle", "query_id\tquery_text", "qid\tutterance"] {
+        assert_eq!(queries("q", format!("{header}\n1\ta b\n"))?, [query("1", "a b", &[])], "{header}");
+    }
+    assert_eq!(queries("q.csv", "topic_id,title\n1,a\n")?, [query("1", "a", &[])]);
+    assert_error(queries("q", "qid\ttitle\tnarrative\n1\ta\tb\n"), &["one of texts", "qid, title"]);
+    Ok(())
+}
+
+#[test]
 fn json_lines_of_every_kind() -> Outcome {
     let beir = "{\"_id\": \"q0\", \"text\": \"a\", \"metadata\": {}}\n{\"_id\": 1, \"text\": \"b\"}\n";
     assert_eq!(queries("queries.jsonl", beir)?, [query("q0", "a", &[]), query("1", "b", &[])]);

@@ -41,6 +41,39 @@ fn scores_in_three_columns() -> Outcome {
 }
 
 #[test]
+fn ranks_in_any_order_are_ranks() -> Outcome {
+    let content = "7\td3\t3\n8\td1\t1\n7\td1\t1\n7\td2\t2\n";
+    let expected = [("7", "d3", -3.0), ("7", "d1", -1.0), ("7", "d2", -2.0), ("8", "d1", -1.0)];
+    assert_eq!(entries(&run(content)?), expected);
+    // Of a file whose beginning alone is looked at, the ranks of a query may be any numbers.
+    let long: String = (0..1000).map(|at| format!("7\td{at}\t{}\n", at * 7 % 1000 + 1)).collect();
+    let error = assert_error(run(&long), &["cannot tell"]);
+    assert_eq!(unknown_candidates(&error), ["msmarco", "tevatron"]);
+    Ok(())
+}
+
+#[test]
+fn an_identifier_with_spaces_needs_tabs() -> Outcome {
+    for line in ["q1 Q0 doc one 1 3.0 tag", "new york Q0 d 1 3.0 tag"] {
+        let error = assert_error(run(format!("q1 Q0 d 1 2.0 t\n{line}\n")), &["line 2", "7 columns in"]);
+        let hint = error.remedy().map(|remedy| remedy.to_string()).unwrap_or_default();
+        assert!(hint.contains("need tabs between the columns"), "{hint}");
+    }
+    let content = "q1 Q0 d 1 2.0 my tag\nq1\tQ0\tdoc one\t2\t1.0\tmy tag\n";
+    assert_eq!(entries(&run(content)?), [("q1", "d", 2.0), ("q1", "doc one", 1.0)]);
+    Ok(())
+}
+
+#[test]
+fn what_is_no_run_is_called_by_its_name() {
+    assert_error(run("q1 d1 1 3.0 tag\n"), &["line 1: missing column", "5 columns", "query, Q0, document"]);
+    assert_error(run("q1 0 d1 1\n"), &["4 columns", "expected 6 columns"]);
+    let partial = "{\"format\":\"toller-partial-run\",\"format_version\":1,\"index\":1}\n\u{1}\0\0\0";
+    let error = assert_error(run(partial), &["run.txt: a partial run"]);
+    assert!(error.remedy().is_some_and(|remedy| remedy.to_string().contains("merge")), "{error}");
+}
+
+#[test]
 fn dureader_runs_and_predictions() -> Outcome {
     let found = run("微信 分享\t17\t1\t9.5\n微信 分享\t3\t2\t9.25\n")?;
     assert_eq!(entries(&found), [("微信 分享", "17", 9.5), ("微信 分享", "3", 9.25)]);
@@ -166,7 +199,14 @@ fn what_a_trec_run_cannot_hold_is_an_error() -> Outcome {
     assert!(TrecRunWriter::new(Vec::new(), "run.txt", "two words").is_err());
     assert!(TrecRunWriter::new(Vec::new(), "run.txt", "").is_err());
 
+    assert!(hint.is_some_and(|hint| hint.to_string().contains("tab_separated")));
+
     let mut tabs = TrecRunWriter::new(Vec::new(), "run.txt", "t")?.tab_separated();
+    for (query, document) in [("#1", "d"), (" lead", "d"), ("q", "trail ")] {
+        let error = tabs.write_query(query, [(document, 1.0_f32)]).unwrap_err();
+        let hint = error.remedy().map(|hint| hint.to_string());
+        assert_eq!(hint.as_deref(), Some("give it another identifier"), "{error}");
+    }
     tabs.write_query("query 1", [("Geneva Durben", 2.0_f32), ("other", 1.0)])?;
     assert!(tabs.write_query("q", [("a\tb", 1.0_f32)]).is_err());
     let written = tabs.finish()?;

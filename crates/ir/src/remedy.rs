@@ -155,6 +155,7 @@ terms! {
         Encode "encode": "Encode texts into a store.",
         Eval "eval": "Evaluate runs.",
         Index "index": "Build an inverted index.",
+        Merge "merge": "Merge the partial runs of a search in shares.",
         Pull "pull": "Fetch a store from an object store.",
         Quantize "quantize": "Make the int8 codes of a store.",
     }

@@ -207,7 +207,12 @@ fn function(command: Command) -> Option<&'static str> {
         Command::Encode => Some("toller.encode"),
         Command::Index => Some("toller.index"),
         Command::Eval => Some("toller.evaluate"),
-        Command::Analyze | Command::Convert | Command::Doctor | Command::Pull | Command::Quantize => None,
+        Command::Analyze
+        | Command::Convert
+        | Command::Doctor
+        | Command::Merge
+        | Command::Pull
+        | Command::Quantize => None,
     }
 }
 

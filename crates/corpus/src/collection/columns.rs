@@ -8,7 +8,10 @@ use crate::text::{header_index, parse_quoted, tabs};
 
 /// T2Ranking has `pid text`, DPR `id text title`.
 pub(crate) const HEADER: Usual = Usual {
-    id: &["id", "_id", "docid", "doc_id", "docno", "pid", "passage_id"],
+    id: &[
+        "id", "_id", "docid", "doc_id", "docno", "pid", "passage_id", "doc-id", "passage-id", "doc_key",
+        "document_id", "corpus_id", "corpus-id",
+    ],
     title: &["title"],
     text: &["text", "contents", "document_text", "passage", "paragraph"],
 };
@@ -40,7 +43,7 @@ impl Columns {
 
     /// The columns that a header names, if it is one.
     pub(crate) fn of_header(cells: &[impl AsRef<str>], names: &Names) -> Option<Self> {
-        let (id, text) = (header_index(cells, &names.id)?, header_index(cells, &names.text)?);
+        let (id, text) = names.of_header(cells)?;
         let title = header_index(cells, &names.title);
         let context = header_index(cells, &names.context);
         (cells.len() <= MAX_COLUMNS).then_some(Self {

@@ -38,6 +38,10 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionF
     if sniff.text.starts_with("PAR1") || sniff.named(&["parquet"]) {
         return Ok(CollectionFormat::Parquet);
     }
+    if sniff.json() == Some(Shape::Array) {
+        let remedy = "write one object a line, as `jq -c '.[]'` does";
+        return Err(sniff.unsupported("a collection is not read from a JSON array", remedy));
+    }
     if sniff.json() == Some(Shape::Object) || sniff.named(&["jsonl", "ndjson"]) {
         return Ok(CollectionFormat::Jsonl);
     }
@@ -62,8 +66,8 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionF
     if is_csv || Columns::of_header(&commas, &names).is_some() {
         return Ok(CollectionFormat::Csv);
     }
-    // The reader says which of the named columns is missing.
-    if names.are_given && first.contains('\t') {
+    // The reader says which column is missing.
+    if (names.are_given || names.begin_header(&cells)) && first.contains('\t') {
         return Ok(CollectionFormat::Tsv);
     }
     let columns = usual_columns(&lines, tab_columns);

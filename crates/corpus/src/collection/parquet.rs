@@ -49,7 +49,11 @@ impl ParquetPassages {
         bytes_read: Arc<AtomicU64>,
     ) -> Result<Self, CorpusError> {
         let file = reader.input().to_string();
-        let unsupported = |reason, remedy| CorpusError::Unsupported { file: file.clone(), reason, remedy };
+        let unsupported = |reason, remedy: &'static str| CorpusError::Unsupported {
+            file: file.clone(),
+            reason,
+            remedy: remedy.into(),
+        };
         if reader.compression() != Compression::Plain {
             return Err(unsupported(
                 "a compressed Parquet file",

@@ -190,7 +190,7 @@ impl CollectionReader {
     }
 
     fn start(&mut self, mut reader: InputReader) -> Result<(), CorpusError> {
-        let sniff = Sniff::new(&mut reader);
+        let sniff = Sniff::new(&mut reader)?;
         let format = self.options.format.map_or_else(|| detect(&sniff, &self.options.columns), Ok)?;
         let (max_line_bytes, columns) = (self.options.max_line_bytes, &self.options.columns);
         let input = reader.input();

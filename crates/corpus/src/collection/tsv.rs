@@ -39,7 +39,7 @@ impl TsvPassages {
             (true, _) => (Columns::ROCKETQA_TWO, false),
             (false, _) => match Columns::of_header(cells, &self.names).filter(|_| width == cells.len()) {
                 Some(columns) => (columns, true),
-                None if self.names.are_given => {
+                None if self.names.are_given || self.names.begin_header(cells) => {
                     return Err(self.names.missing(self.records.lines().place().file, "tsv", cells));
                 }
                 None => (Columns::PLAIN, false),

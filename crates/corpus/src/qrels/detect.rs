@@ -4,7 +4,7 @@ use toller_ir::named;
 
 use crate::error::CorpusError;
 use crate::format::{Sniff, tab_columns, usual_columns};
-use crate::text::{Shape, header_index, tabs_or_spaces};
+use crate::text::{Shape, header_index, parse_grade, tabs_or_spaces};
 
 named! {
     /// The formats of qrels.
@@ -21,12 +21,25 @@ named! {
 }
 
 /// The names of columns in headers.
-pub(crate) const QUERY: &[&str] = &["query-id", "query_id", "qid", "topic"];
-pub(crate) const DOCUMENT: &[&str] = &["corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pid"];
+const QUERY: &[&str] =
+    &["query-id", "query_id", "qid", "query", "question_id", "topic_id", "topic-id", "topic"];
+const DOCUMENT: &[&str] = &[
+    "corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pid", "passage_id", "passage-id",
+    "doc_key", "document_id", "doc", "document", "passage",
+];
 
-/// Whether a line is a header: it names the query's column and the document's.
-pub(crate) fn is_header(cells: &[&str]) -> bool {
-    header_index(cells, QUERY).is_some() && header_index(cells, DOCUMENT).is_some()
+/// The columns of queries and documents, if a line is a header that names both. Of two columns, the first may
+/// be named alone. A header holds no grade.
+pub(crate) fn of_header(cells: &[&str]) -> Option<(usize, usize)> {
+    if cells.iter().any(|cell| parse_grade(cell).is_some()) {
+        return None;
+    }
+    match (header_index(cells, QUERY), header_index(cells, DOCUMENT)) {
+        (Some(query), Some(document)) => Some((query, document)),
+        (Some(0), None) if cells.len() == 2 => Some((0, 1)),
+        (None, Some(0)) if cells.len() == 2 => Some((1, 0)),
+        _ => None,
+    }
 }
 
 /// Detects the format from the name and the beginning of a file.
@@ -48,7 +61,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
     if judgments.is_empty() {
         return Ok(QrelsFormat::Trec);
     }
-    if is_header(&judgments[0].split(',').collect::<Vec<_>>()) {
+    if of_header(&judgments[0].split(',').collect::<Vec<_>>()).is_some() {
         let remedy = "separate the columns by tabs, as in sed 's/,/\\t/g'";
         return Err(sniff.unsupported("judgments are not read from CSV", remedy));
     }

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
-use crate::qrels::detect::{DOCUMENT, QUERY, QrelsFormat, detect, is_header};
+use crate::qrels::detect::{QrelsFormat, detect, of_header};
 use crate::text::{LineReader, Loose, Object, header_index, parse_grade, tabs_or_spaces};
 
 /// Reads relevance judgments. If `options` name no format, it is detected from the content and the name.
@@ -33,7 +33,7 @@ pub fn read_qrels_from(
     mut reader: InputReader,
     options: &ReadOptions<QrelsFormat>,
 ) -> Result<(Qrels, SkipReport), CorpusError> {
-    let sniff = Sniff::new(&mut reader);
+    let sniff = Sniff::new(&mut reader)?;
     let format = options.format.map_or_else(|| detect(&sniff), Ok)?;
     let mut lines = LineReader::new(reader, options.max_line_bytes);
     let (mut judged, mut skipped) = (Judged::default(), SkipReport::default());
@@ -145,12 +145,11 @@ impl Layout {
 
     /// The columns that the first line names, if it is a header.
     fn of_header(line: &str) -> Option<Self> {
-        let cells: Vec<&str> = line.split_whitespace().collect();
-        if !is_header(&cells) || cells.len() > MAX_COLUMNS {
-            return None;
-        }
+        // Between tabs, an identifier may hold spaces and a word that is a name.
+        let cells: Vec<&str> =
+            if line.contains('\t') { line.split('\t').collect() } else { line.split_whitespace().collect() };
+        let (query, document) = of_header(&cells).filter(|_| cells.len() <= MAX_COLUMNS)?;
         let grade = header_index(&cells, GRADE);
-        let (query, document) = (header_index(&cells, QUERY)?, header_index(&cells, DOCUMENT)?);
         let expected = "the columns of the file's header";
         Some(Self { query, document, grade, width: cells.len(), expected })
     }

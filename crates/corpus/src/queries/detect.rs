@@ -6,7 +6,7 @@ use crate::ColumnNames;
 use crate::error::CorpusError;
 use crate::format::{Sniff, tab_columns, usual_columns};
 use crate::queries::tsv::HEADER;
-use crate::text::{Shape, header_index, parse_quoted, parse_string_list};
+use crate::text::{Shape, parse_quoted, parse_string_list};
 
 named! {
     /// The formats of queries.
@@ -49,15 +49,13 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat
     let Some(first) = lines.first() else { return Ok(QueryFormat::Tsv) };
     let cells: Vec<&str> = first.split('\t').collect();
     let names = columns.or(HEADER);
-    let is_header = |cells: &[String]| {
-        header_index(cells, &names.id).is_some() && header_index(cells, &names.text).is_some()
-    };
-    if is_header(&cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()) {
+    // The reader says which column of a header is missing.
+    if names.of_header(&cells).is_some() || names.begin_header(&cells) && cells.len() > 1 {
         return Ok(QueryFormat::Tsv);
     }
     // DPR calls tab-separated files .csv.
     let is_csv = sniff.named(&["csv"]) && !first.contains('\t');
-    if is_csv || is_header(&parse_quoted(first, ',').unwrap_or_default()) {
+    if is_csv || names.of_header(&parse_quoted(first, ',').unwrap_or_default()).is_some() {
         return Ok(QueryFormat::Csv);
     }
     let columns = usual_columns(&lines, tab_columns);

@@ -51,7 +51,7 @@ fn read_into(
     options: &ReadOptions<QueryFormat>,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let sniff = Sniff::new(&mut reader);
+    let sniff = Sniff::new(&mut reader)?;
     let format = options.format.map_or_else(|| detect(&sniff, &options.columns), Ok)?;
     let (max_bytes, columns) = (options.max_line_bytes, &options.columns);
     match format {

@@ -8,11 +8,11 @@ use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::names::Usual;
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
-use crate::text::{QuotedRow, RecordLines, header_index, parse_string_list, tabs};
+use crate::text::{QuotedRow, RecordLines, parse_string_list, tabs};
 
 /// The names of columns in headers; T2Ranking has `qid text`.
 pub(crate) const HEADER: Usual = Usual {
-    id: &["qid", "id", "_id", "query_id", "query-id", "question_id"],
+    id: &["qid", "id", "_id", "query_id", "query-id", "question_id", "topic_id", "topic-id", "topic"],
     title: &[],
     text: &["text", "query", "question"],
 };
@@ -36,12 +36,11 @@ pub(crate) fn read_columns(
         let width = tabs(line, &mut cells);
         if layout.is_none() {
             let row = cells.get(..width).unwrap_or_default();
-            let found = (header_index(row, &names.id), header_index(row, &names.text));
-            if let (Some(id), Some(text)) = found {
+            if let Some((id, text)) = names.of_header(row) {
                 layout = Some((id, text, width));
                 return Ok(None);
             }
-            if names.are_given {
+            if names.are_given || names.begin_header(row) {
                 missing.get_or_insert_with(|| names.missing(file.clone(), "tsv", row));
                 return Ok(None);
             }
@@ -73,8 +72,8 @@ pub(crate) fn read_csv(
     let mut layout: Option<(usize, usize, usize)> = None;
     for_each_row(RecordLines::new(reader, max_bytes), ',', sink, |fields, _| {
         let Some((id, text, width)) = layout else {
-            let found = header_index(fields, &names.id).zip(header_index(fields, &names.text));
-            let (id, text) = found.ok_or_else(|| names.missing(file.clone(), "csv", fields))?;
+            let (id, text) =
+                names.of_header(fields).ok_or_else(|| names.missing(file.clone(), "csv", fields))?;
             layout = Some((id, text, fields.len()));
             return Ok(None);
         };

@@ -1,6 +1,7 @@
 //! Runs as columns.
 
 use toller_files::InputReader;
+use toller_ir::counted;
 
 use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::run::builder::RunBuilder;
@@ -41,14 +42,21 @@ pub(crate) fn read_lines(
     }
 }
 
+const TREC: &str = "6 columns: query, Q0, document, rank, score, tag";
+
 fn trec(line: &str, number: u64, builder: &mut RunBuilder) -> Result<(), Wrong> {
     let mut cells = [""; 6];
     // What follows the tag is ignored, as by trec_eval.
     let width = tabs_or_spaces(line, &mut cells);
     if width < 6 {
-        return Err(Wrong::width(width, 6, line, "6 columns: query, Q0, document, rank, score, tag"));
+        return Err(Wrong::width(width, 6, line, TREC));
     }
-    let [query, _, document, _, score, tag] = cells;
+    let [query, _, document, rank, score, tag] = cells;
+    if width > 6 && (rank.parse::<u64>().is_err() || parse_score(score).is_none()) {
+        let columns = line.split_ascii_whitespace().count();
+        let found = format!("{} in {}", counted(columns, "column"), excerpt(line.as_bytes()));
+        return Err(Wrong::new(BadKind::SpacedId, found, TREC));
+    }
     // Otherwise all lines but the first of an old Mac's file would be what follows the tag.
     if line.trim_end().contains('\r') {
         let found = format!("a carriage return inside {}", excerpt(line.as_bytes()));

@@ -1,10 +1,12 @@
 //! The formats of runs, and their detection.
 
+use std::collections::HashMap;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
+use serde::Deserialize;
 use toller_files::{Input, InputReader};
-use toller_ir::named;
+use toller_ir::{Command, named, remedy};
 
 use crate::error::CorpusError;
 use crate::format::{Sniff, tab_columns, usual_columns};
@@ -27,6 +29,9 @@ named! {
         DuReaderJson = "dureader-json",
     }
 }
+
+/// The name of the format of partial runs, which their first line tells.
+pub const PARTIAL_RUN: &str = "toller-partial-run";
 
 /// No line of a run is as long.
 const LONGEST_LINE: u64 = 1 << 16;
@@ -51,6 +56,10 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
                 "write the run in TREC's form, as ranx does with run.save(\"run.trec\")",
             ));
         }
+        Some(Shape::Object) if is_partial(&lines) => {
+            let remedy = remedy!("join the partial runs of all shares with {}", Command::Merge);
+            return Err(sniff.unsupported("a partial run of a search in shares", remedy));
+        }
         Some(Shape::Object) => return Ok(RunFormat::DuReaderJson),
         None => {}
     }
@@ -69,8 +78,20 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
             let usual: Vec<&str> = lines.into_iter().filter(|line| columns(line) == 3).collect();
             three_columns(&usual).ok_or_else(|| unknown(&[RunFormat::MsMarco, RunFormat::Tevatron]))
         }
+        // Columns are missing; the reader says which there must be.
+        4..=5 => Ok(RunFormat::Trec),
         _ => Err(unknown(&RunFormat::ALL)),
     }
+}
+
+/// Whether a file begins with the header of a partial run.
+fn is_partial(lines: &[&str]) -> bool {
+    #[derive(Deserialize)]
+    struct Header {
+        format: String,
+    }
+    let header = lines.first().and_then(|line| serde_json::from_str::<Header>(line).ok());
+    header.is_some_and(|header| header.format == PARTIAL_RUN)
 }
 
 /// Whether a file, compressed or not, begins with a line of a TREC run.
@@ -92,24 +113,37 @@ fn is_trec(line: &str) -> bool {
     width >= 6 && constant == "Q0" && rank.parse::<u64>().is_ok() && parse_score(score).is_some()
 }
 
-/// The third column of MS MARCO's runs are the ranks 1, 2, ... of each query. A fraction, an exponent, a sign
-/// or a value below the one before it shows scores. Anything else could be either.
+/// The third column of MS MARCO's runs are the ranks 1 to n of each query, in any order. A fraction, an
+/// exponent or a sign shows scores, and so do integers that fall, but not by one each. Anything else could be
+/// either: the ranks of a part of a file are not 1 to n, and scores that fall to 1 by one may be made of
+/// ranks.
 fn three_columns(lines: &[&str]) -> Option<RunFormat> {
-    let mut last = ("", 0);
-    let mut ranks = true;
+    let mut values: HashMap<&str, Vec<u64>> = HashMap::new();
     for line in lines {
         let mut cells = [""; 3];
         tabs_or_spaces(line, &mut cells);
         let [query, _, value] = cells;
-        let Ok(value) = value.parse::<u64>() else { return Some(RunFormat::Tevatron) };
-        let same_query = last.0 == query;
-        if same_query && value < last.1 {
-            return Some(RunFormat::Tevatron);
+        match value.parse::<u64>() {
+            Ok(value) => values.entry(query).or_default().push(value),
+            Err(_) if parse_score(value).is_some() => return Some(RunFormat::Tevatron),
+            // A header or a bad line says nothing.
+            Err(_) => {}
         }
-        ranks &= value == if same_query { last.1 + 1 } else { 1 };
-        last = (query, value);
     }
-    ranks.then_some(RunFormat::MsMarco)
+    let steps = || values.values().flat_map(|values| values.iter().zip(values.iter().skip(1)));
+    let falls = steps().all(|(before, value)| before >= value);
+    let ranks = values.values().all(|values| {
+        let mut sorted = values.clone();
+        sorted.sort_unstable();
+        sorted.into_iter().eq(1..=values.len() as u64)
+    });
+    if ranks && (!falls || steps().next().is_none()) {
+        Some(RunFormat::MsMarco)
+    } else if !ranks && falls && steps().any(|(before, value)| before - value != 1) {
+        Some(RunFormat::Tevatron)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -123,10 +157,16 @@ mod tests {
             three_columns(&lines.iter().map(String::as_str).collect::<Vec<_>>())
         };
         assert_eq!(detect(&[("1", "1"), ("1", "2"), ("2", "1")]), Some(RunFormat::MsMarco));
-        assert_eq!(detect(&[("1", "3"), ("1", "2"), ("2", "1")]), Some(RunFormat::Tevatron));
+        assert_eq!(detect(&[("1", "3"), ("1", "1"), ("2", "1"), ("1", "2")]), Some(RunFormat::MsMarco));
+        assert_eq!(detect(&[("1", "1"), ("2", "1"), ("1", "2"), ("2", "2")]), Some(RunFormat::MsMarco));
+        assert_eq!(detect(&[("q", "rank"), ("1", "2"), ("1", "1"), ("1", "3")]), Some(RunFormat::MsMarco));
+        assert_eq!(detect(&[("1", "30"), ("1", "20"), ("2", "1")]), Some(RunFormat::Tevatron));
+        assert_eq!(detect(&[("1", "9"), ("1", "9"), ("2", "7")]), Some(RunFormat::Tevatron));
         assert_eq!(detect(&[("1", "1"), ("1", "0.5")]), Some(RunFormat::Tevatron));
         assert_eq!(detect(&[("1", "-1")]), Some(RunFormat::Tevatron));
         assert_eq!(detect(&[("1", "1"), ("1", "3")]), None);
         assert_eq!(detect(&[("1", "2"), ("2", "2")]), None);
+        assert_eq!(detect(&[("1", "3"), ("1", "2"), ("1", "1")]), None);
+        assert_eq!(detect(&[("1", "70"), ("1", "3"), ("1", "12")]), None);
     }
 }

@@ -45,18 +45,20 @@ impl Lines {
         if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
             return Ok(());
         }
-        let bad = |why| Err(RunWriteError::Id { what, id: id.to_owned(), why });
+        let bad = |why, tabs_help| Err(RunWriteError::Id { what, id: id.to_owned(), why, tabs_help });
         if id.trim().is_empty() {
-            return bad("is empty");
+            bad("is empty", false)
+        } else if id.contains(['\t', '\n', '\r']) {
+            bad("holds a tab or a line end", false)
+        } else if id.trim() != id {
+            bad("begins or ends with white space", false)
+        } else if id.starts_with('#') && what == "query" {
+            bad("begins with #, which makes the line a comment", false)
+        } else if self.separator != '\t' && holds_white_space(id) {
+            bad("holds white space", true)
+        } else {
+            Ok(())
         }
-        let spaces = self.separator == '\t' && id.trim() == id && !id.contains(['\t', '\n', '\r']);
-        if !spaces && holds_white_space(id) {
-            return bad("holds white space");
-        }
-        if id.starts_with('#') && what == "query" {
-            return bad("begins with #, which makes the line a comment");
-        }
-        Ok(())
     }
 }
 

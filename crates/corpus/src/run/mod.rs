@@ -9,7 +9,7 @@ mod reader;
 mod score;
 mod writer;
 
-pub use detect::{RunFormat, is_trec_run};
+pub use detect::{PARTIAL_RUN, RunFormat, is_trec_run};
 pub(crate) use lines::holds_white_space;
 pub use reader::{read_run, read_run_from};
 pub use score::Score;

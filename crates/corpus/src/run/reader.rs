@@ -27,7 +27,7 @@ pub fn read_run_from(
     mut reader: InputReader,
     options: &ReadOptions<RunFormat>,
 ) -> Result<(Run, SkipReport), CorpusError> {
-    let sniff = Sniff::new(&mut reader);
+    let sniff = Sniff::new(&mut reader)?;
     let format = match options.format {
         Some(format) => format,
         None => detect(&sniff)?,

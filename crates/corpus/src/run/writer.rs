@@ -27,6 +27,8 @@ pub enum RunWriteError {
         id: String,
         /// What is wrong with it.
         why: &'static str,
+        /// Whether a run whose columns are separated by tabs can hold it.
+        tabs_help: bool,
     },
     /// A tag that a TREC run cannot hold.
     #[error("the run tag {0:?} must be one word")]
@@ -47,9 +49,7 @@ impl Explain for RunWriteError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::File(error) => error.remedy(),
-            Self::Id { id, .. } if id.trim().is_empty() || id.contains(['\t', '\n', '\r']) => {
-                Some("give it another identifier, without tabs and line ends".into())
-            }
+            Self::Id { tabs_help: false, .. } => Some("give it another identifier".into()),
             Self::Id { .. } => Some(remedy!(
                 "the columns of a TREC run are separated by spaces, so trec_eval could not read it; {} \
                  writes a run that {} reads",

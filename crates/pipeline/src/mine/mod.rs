@@ -69,7 +69,7 @@ impl<'a> MineJob<'a> {
             return Err(CorpusError::Unsupported {
                 file: once.to_string(),
                 reason: "it can be read only once, and mining reads the collection twice",
-                remedy: "save it as a file first",
+                remedy: "save it as a file first".into(),
             });
         }
         let judged: Vec<(&QueryHits, Relevant<'a>)> = self

@@ -8,14 +8,12 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use toller_corpus::PARTIAL_RUN;
 use toller_files::{Checksum, Input, InputReader};
 use toller_ir::Hit;
 
 pub use self::reader::PartialRunReader;
 pub use self::writer::PartialRunWriter;
-
-/// The field `format` of the header.
-const FORMAT: &str = "toller-partial-run";
 
 /// The one version that is written and read.
 const VERSION: u64 = 1;
@@ -94,5 +92,5 @@ pub fn is_partial_run(path: &Path) -> bool {
     let mut line = Vec::new();
     let read = reader.take(LONGEST_HEADER).read_until(b'\n', &mut line);
     let found = serde_json::from_slice::<Line<serde::de::IgnoredAny>>(&line);
-    read.is_ok() && found.is_ok_and(|found| found.format == FORMAT)
+    read.is_ok() && found.is_ok_and(|found| found.format == PARTIAL_RUN)
 }

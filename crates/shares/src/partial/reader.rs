@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
+use toller_corpus::PARTIAL_RUN;
 use toller_files::{ChecksumHasher, FileError, Input, InputReader};
 use toller_ir::{DocOrd, Hit};
 use toller_store::Part;
 
-use super::{FORMAT, Header, LONGEST_HEADER, Line, Record, VERSION};
+use super::{Header, LONGEST_HEADER, Line, Record, VERSION};
 use crate::PartialRunError;
 
 /// Reads a partial run, compressed or not. The checksum is verified after the last record: nothing that was
@@ -35,8 +36,8 @@ impl PartialRunReader {
         let read = reader.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line);
         read.map_err(|error| FileError::new("read", path, error))?;
         match serde_json::from_slice::<Line<IgnoredAny>>(&line) {
-            Ok(head) if head.format == FORMAT && head.format_version == VERSION => {}
-            Ok(head) if head.format == FORMAT => {
+            Ok(head) if head.format == PARTIAL_RUN && head.format_version == VERSION => {}
+            Ok(head) if head.format == PARTIAL_RUN => {
                 return Err(PartialRunError::Version { path: path.to_owned(), found: head.format_version });
             }
             _ => return Err(PartialRunError::Foreign(path.to_owned())),

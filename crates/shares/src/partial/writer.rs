@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use toller_corpus::PARTIAL_RUN;
 use toller_files::{Checksum, ChecksumHasher, FileError};
 use toller_ir::{Query, Ranking, Searcher};
 
-use super::{FORMAT, Header, Line, VERSION};
+use super::{Header, Line, VERSION};
 use crate::PartialRunError;
 
 /// Writes a partial run, query by query. (Buffer the writer.)
@@ -24,7 +25,7 @@ impl<W: Write> PartialRunWriter<W> {
     /// # Errors
     /// When the header cannot be written.
     pub fn new(writer: W, name: impl Into<PathBuf>, header: &Header) -> Result<Self, PartialRunError> {
-        let line = Line { format: FORMAT.to_owned(), format_version: VERSION, header };
+        let line = Line { format: PARTIAL_RUN.to_owned(), format_version: VERSION, header };
         let mut run =
             Self { writer, name: name.into(), hasher: ChecksumHasher::default(), record: Vec::new() };
         let mut text = serde_json::to_vec(&line).map_err(|error| run.failed(error.into()))?;
