@@ -44,6 +44,21 @@ fn groups_and_several_judgments() {
 }
 
 #[test]
+fn a_run_of_another_collection_is_noticed() {
+    let workspace = workspace();
+    workspace.write("other.run", "q1 Q0 x1 1 2.0 t\nq2 Q0 x2 1 1.0 t\nq9 Q0 a 1 1.0 t\n");
+    let says = [
+        "other.run: none of the 2 documents retrieved for judged queries is judged, for example \"x1\"; one that \
+         is judged is \"a\"",
+    ];
+    workspace.runs("eval other.run --qrels qrels.txt").says(says);
+    workspace.runs("compare good.run other.run --qrels qrels.txt").says(says);
+    workspace.runs("report good.run other.run --qrels qrels.txt --output page.html").says(says);
+    let good = workspace.runs("eval good.run --qrels qrels.txt");
+    assert!(!good.stderr.contains("is judged"), "{}", good.stderr);
+}
+
+#[test]
 fn a_document_listed_twice() {
     let workspace = workspace();
     workspace.write("twice.run", "q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.5 t\nq1 Q0 a 3 1.0 t\n");

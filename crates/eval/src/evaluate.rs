@@ -241,6 +241,22 @@ pub(crate) fn check_common_queries(qrels: &Qrels, run: &Run) -> Result<usize, Ev
     Ok(common)
 }
 
+/// The number of documents that a run has for judged queries, and one of them, if none of them is judged: the
+/// judgments seem to be of another collection.
+#[must_use]
+pub fn none_judged<'a>(qrels: &Qrels, run: &'a Run) -> Option<(usize, &'a str)> {
+    let (mut documents, mut example) = (0, None);
+    for (query_id, entries) in &run.queries {
+        let Some(judgments) = qrels.query(query_id) else { continue };
+        if entries.iter().any(|entry| judgments.contains_key(&entry.doc_id)) {
+            return None;
+        }
+        documents += entries.len();
+        example = example.or(entries.first());
+    }
+    example.map(|entry| (documents, entry.doc_id.as_str()))
+}
+
 pub(crate) fn bad_ranking(query_id: &str, bad: BadRanking) -> EvalError {
     let query_id = query_id.to_owned();
     match bad {

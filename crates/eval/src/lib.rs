@@ -28,7 +28,7 @@ pub use diff::{QueryDifference, RankedDocument, RelevantDocument, query_differen
 pub use error::{CompareError, EvalError, MeasureError, StatsError};
 pub use evaluate::{
     EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, check_first_rank_measures,
-    evaluate, evaluate_first_ranks,
+    evaluate, evaluate_first_ranks, none_judged,
 };
 pub use exact::exact;
 pub use graded::{GradedDocument, GradedRanking, graded_rankings, map_graded_rankings, ranked_documents};

@@ -10,7 +10,7 @@ use super::id_lines::pairs;
 use super::paths::{InputPath, Inputs};
 use super::qrels::QrelsSetsArgs;
 use super::result::ResultArgs;
-use super::runs::{RunInputArgs, run_names};
+use super::runs::{RunInputArgs, run_names, warn_of_none_judged};
 use crate::error::{Context, Remedied, UsageError};
 use crate::ui::Ui;
 
@@ -65,6 +65,7 @@ impl EvaluationArgs {
                 let evaluation = evaluate(qrels, &run, &measures, &self.eval_options())
                     .context(format!("cannot evaluate {}", path.input()))?;
                 self.report_queries(path, qrels, &evaluation, ui);
+                warn_of_none_judged(&path.input().to_string(), &run, qrels, ui);
                 let mut report = RunReport::new(name.clone(), evaluation);
                 report.qrels = (all_qrels.len() > 1).then_some(qrels_name);
                 if let Some(groups) = &groups {

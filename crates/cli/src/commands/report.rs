@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toller_eval::parse_measures;
 use toller_files::{AtomicFile, FileError};
-use toller_ir::{Qrels, counted};
+use toller_ir::{Qrels, Run, counted};
 use toller_report::{Analyst, DataFile, Report, ReportOptions, data_files, report_page};
 
 use crate::args::evaluation::read_groups;
@@ -13,7 +13,7 @@ use crate::args::outputs::is_same_place;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::replacing::begins_with;
-use crate::args::runs::{RunInputArgs, run_names};
+use crate::args::runs::{RunInputArgs, run_names, warn_of_none_judged};
 use crate::args::statistics::TestArg;
 use crate::args::texts::TextsArgs;
 use crate::error::UsageError;
@@ -132,9 +132,16 @@ fn analyse(
     let Some((path, name)) = named.next() else {
         return Err(UsageError::new("a report needs a run", "name a run").into());
     };
-    let mut analyst = Analyst::new(qrels, options, name, args.input.read(path, ui)?)?;
+    let read = |path: &InputPath, name: &str| -> crate::Result<Run> {
+        let run = args.input.read(path, ui)?;
+        warn_of_none_judged(name, &run, qrels, ui);
+        Ok(run)
+    };
+    let run = read(path, &name)?;
+    let mut analyst = Analyst::new(qrels, options, name, run)?;
     for (path, name) in named {
-        analyst.add(name, &args.input.read(path, ui)?)?;
+        let run = read(path, &name)?;
+        analyst.add(name, &run)?;
     }
     let report = analyst.finish()?;
     for run in report.runs.iter().filter(|run| run.missing > 0) {
