@@ -175,14 +175,14 @@ impl Narrator {
                 ui.status(format!("indexing the texts by identifier{because}: {}", directory.display()));
             }
             Event::TextsElsewhere { directory } => {
-                ui.status(format!("{} cannot be written; indexing the texts next to the collection", directory.display()));
+                ui.status(format!("{} cannot be written; indexing the texts elsewhere", directory.display()));
             }
             Event::TextsBuilt { passages, bytes } => {
                 ui.status(format!("indexed {} ({:.1} MB)", counted(passages, "passage"), bytes as f64 / 1e6));
             }
             Event::TextsOpened(texts) => {
                 if texts.skipped() > 0 {
-                    ui.warning(format!("{} bad lines of the collection were skipped", texts.skipped()));
+                    ui.warning(format!("skipped {} of the collection", counted(texts.skipped(), "bad line")));
                 }
                 ui.detail(format!("texts: {}, fingerprint {}", counted(texts.len(), "passage"), texts.fingerprint()));
             }

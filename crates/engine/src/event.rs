@@ -87,9 +87,9 @@ pub enum Event<'a> {
         /// What is wrong with the index that is there, if there is one.
         instead_of: Option<&'a str>,
     },
-    /// The index of texts cannot be written next to the collection; it goes to the cache folder.
+    /// The index of texts cannot be written to a directory; it is made elsewhere.
     TextsElsewhere {
-        /// Where it cannot be written.
+        /// That directory.
         directory: &'a Path,
     },
     /// The index of texts was built.

@@ -54,11 +54,11 @@ pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
             session.warn(format!("the CPU is searched: {error}{hint}"));
         }
         Event::TextsElsewhere { directory } => session.warn(format!(
-            "{} cannot be written; the texts are indexed next to the collection",
+            "{} cannot be written; the texts are indexed elsewhere",
             directory.display()
         )),
         Event::TextsOpened(texts) if texts.skipped() > 0 => {
-            session.warn(format!("{} bad lines of the collection were skipped", texts.skipped()));
+            session.warn(format!("skipped {} of the collection", counted(texts.skipped(), "bad line")));
         }
         Event::Skipped { skipped, .. } if skipped.total() > 0 => session.warn(skipped.to_string()),
         Event::LeftOut(left_out) => left_out.problems().for_each(|problem| session.warn(problem)),

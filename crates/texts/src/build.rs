@@ -23,7 +23,7 @@ pub enum TextsEvent<'a> {
         /// What is wrong with the present index, if there is one.
         instead_of: Option<&'a str>,
     },
-    /// The directory next to the collection cannot be written.
+    /// A directory cannot be written, so that the index is made elsewhere.
     Elsewhere {
         /// That directory.
         directory: &'a Path,

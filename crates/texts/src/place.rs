@@ -46,8 +46,9 @@ pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, TextsError> {
     Ok(lock)
 }
 
-/// Whether an error says that a place cannot be written, so that another is tried.
-pub(crate) fn is_unwritable(error: &TextsError) -> bool {
+/// Whether an error says that a directory cannot be written, so that another is tried.
+pub(crate) fn is_unwritable(directory: &Path, error: &TextsError) -> bool {
     let TextsError::File(error) = error else { return false };
-    matches!(error.source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+    error.path.starts_with(directory)
+        && matches!(error.source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }

@@ -28,7 +28,8 @@ pub struct TextsOptions {
     /// Where the index is kept.
     pub directory: Option<PathBuf>,
     /// The folder for the indexes of collections for which no directory is given. Without it, or if nothing
-    /// can be written there, an index is kept next to its collection.
+    /// can be written there, an index is kept next to its collection; if that cannot be written either, in the
+    /// temporary directory as long as it is open.
     pub cache: Option<PathBuf>,
 }
 
@@ -40,7 +41,7 @@ pub struct Texts {
     frames: Frames,
     manifest: Manifest,
     directory: PathBuf,
-    /// Copies of input that can be read only once, with their index.
+    /// Copies of input that can be read only once, and an index that is not kept.
     _temporary: Option<(Vec<SpoolGuard>, TempDir)>,
 }
 
@@ -75,22 +76,19 @@ impl Texts {
         if let Some(directory) = &options.directory {
             return Self::open_in(directory, inputs, options, on_event);
         }
-        let near = place::next_to(inputs);
         let cached = options.cache.as_ref().map(|cache| place::in_cache(cache, inputs));
-        match (near, cached) {
-            (Some(near), Some(cached)) => match Self::open_in(&cached, inputs, options, on_event) {
-                Err(error) if place::is_unwritable(&error) => {
-                    on_event(TextsEvent::Elsewhere { directory: &cached });
-                    Self::open_in(&near, inputs, options, on_event)
+        for directory in cached.into_iter().chain(place::next_to(inputs)) {
+            match Self::open_in(&directory, inputs, options, on_event) {
+                Err(error) if place::is_unwritable(&directory, &error) => {
+                    on_event(TextsEvent::Elsewhere { directory: &directory });
                 }
-                opened => opened,
-            },
-            (Some(one), None) | (None, Some(one)) => Self::open_in(&one, inputs, options, on_event),
-            (None, None) => Self::open_once(inputs, options, on_event),
+                opened => return opened,
+            }
         }
+        Self::open_once(inputs, options, on_event)
     }
 
-    /// Opens copies of input that can be read only once; they live as long as the texts.
+    /// Keeps an index, and copies of input that can be read only once, as long as the texts live.
     fn open_once(
         inputs: &[Input],
         options: &TextsOptions,

@@ -212,6 +212,36 @@ fn what_a_killed_build_leaves_is_cleared_away() {
     assert_eq!(left, [".lock", "frames.bin", "ids.bin", "manifest.json", "texts.zst"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn where_nothing_can_be_written_an_index_is_temporary() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (data, cache) = (folder.path().join("data"), folder.path().join("cache"));
+    let path = {
+        fs::create_dir(&data).unwrap();
+        fs::create_dir(&cache).unwrap();
+        write(&data, "c.tsv", "1\tone\n")
+    };
+    let allow = |mode: u32| {
+        for folder in [&data, &cache] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    allow(0o555);
+    // Root may write anywhere.
+    if fs::write(data.join("probe"), "").is_err() {
+        let options = TextsOptions { cache: Some(cache.clone()), ..TextsOptions::default() };
+        let mut elsewhere = 0;
+        let texts = Texts::open(&[Input::File(path)], &options, |event| {
+            elsewhere += usize::from(matches!(event, TextsEvent::Elsewhere { .. }));
+        });
+        assert_eq!(texts.unwrap().get("1").unwrap().unwrap().text, "one");
+        assert_eq!(elsewhere, 2, "neither in the cache nor next to the collection");
+    }
+    allow(0o755);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
