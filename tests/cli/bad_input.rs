@@ -105,6 +105,33 @@ fn bad_collections_are_refused_before_anything_is_written() {
 }
 
 #[test]
+fn places_and_names_that_cannot_be_written_or_read_have_hints() {
+    let workspace = Workspace::new();
+    workspace.write("corpus.jsonl", GOOD);
+    std::fs::create_dir(workspace.path("empty")).unwrap();
+    workspace
+        .toller("index -q --corpus empty --language en --output index")
+        .fails(1, &["empty: it holds no data files", "hint: check the path"]);
+    workspace.write("file", "something");
+    workspace.toller("index -q --corpus corpus.jsonl --language en --output file").fails(
+        1,
+        &["there is a file where a directory should be", "hint: give the name of a directory, or a new name"],
+    );
+    workspace.runs("index -q --corpus corpus.jsonl --language en --output index");
+    workspace.write("queries.tsv", "1\tone\n");
+    let search = "search --sparse index --queries queries.tsv --output";
+    workspace
+        .toller(&format!("{search} empty"))
+        .fails(1, &["it is a directory", "hint: give the name of a file"]);
+    for name in ["run.bz2", "run.lz4", "run.zip"] {
+        workspace
+            .toller(&format!("{search} {name}"))
+            .fails(1, &["a compression that is not written", "hint: end its name in .gz, .xz or .zst"]);
+        assert!(!workspace.has_trace_of(name), "{name}");
+    }
+}
+
+#[test]
 fn a_line_without_end_is_refused_without_being_held_in_memory() {
     let workspace = Workspace::new();
     let mut content = GOOD.to_vec();

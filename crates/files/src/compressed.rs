@@ -1,10 +1,11 @@
 //! Writing a compressed stream on all threads.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::Compression;
+use crate::{AtomicFile, Compression, FileError};
 
 /// The bytes that are compressed as a stream of their own. A run gets larger by less than 1% than as one
 /// stream.
@@ -21,6 +22,17 @@ pub struct CompressedWriter<W: Write> {
     pending: Vec<u8>,
     /// Whether a block was written: an empty stream has one, too.
     begun: bool,
+}
+
+impl CompressedWriter<AtomicFile> {
+    /// Starts writing a file, compressed as the end of its name says (.gz, .zst, .xz).
+    ///
+    /// # Errors
+    /// Those of [`AtomicFile::create`], and a name that promises another compression.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let compression = Compression::named(path).map_err(FileError::on("write", path))?;
+        Ok(Self::new(AtomicFile::create(path)?, compression))
+    }
 }
 
 impl<W: Write> CompressedWriter<W> {
@@ -78,6 +90,8 @@ impl<W: Write> Write for CompressedWriter<W> {
 mod tests {
     use std::io::{self, Read, Write};
 
+    use toller_ir::Explain;
+
     use super::{BLOCK, CompressedWriter};
     use crate::{Compression, Input, InputReader};
 
@@ -132,8 +146,19 @@ mod tests {
     #[test]
     fn the_name_decides() {
         for (name, compression) in ["run.txt", "a/RUN.GZ", "x.zst", "x.xz"].into_iter().zip(ALL) {
-            assert_eq!(Compression::named(name.as_ref()), compression);
+            assert_eq!(Compression::named(name.as_ref()).ok(), Some(compression));
         }
-        assert_eq!(Compression::named("gz".as_ref()), Compression::Plain);
+        assert_eq!(Compression::named("gz".as_ref()).ok(), Some(Compression::Plain));
+    }
+
+    #[test]
+    fn a_name_of_another_compression_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["run.bz2", "run.LZ4", "run.zip"] {
+            let error = CompressedWriter::create(&directory.path().join(name)).unwrap_err();
+            let remedy = error.remedy().map(|remedy| remedy.to_string()).unwrap_or_default();
+            assert!(remedy.contains(".gz, .xz or .zst"), "{error}: {remedy}");
+        }
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

@@ -37,6 +37,9 @@ const MAGIC: [(Compression, &[u8]); 3] = [
     (Compression::Xz, &[0xfd, b'7', b'z', b'X', b'Z', 0x00]),
 ];
 
+/// The endings of compressions and archives that are not written.
+const OTHERS: [&str; 9] = ["7z", "br", "bz2", "lz4", "lzma", "rar", "tar", "tgz", "zip"];
+
 /// Files that users pass by mistake, and how to get the data out.
 fn unsupported(head: &[u8]) -> Option<&'static str> {
     match head {
@@ -89,10 +92,20 @@ impl Compression {
     }
 
     /// How a file that will have this name is to be compressed.
-    #[must_use]
-    pub fn named(path: &Path) -> Self {
+    ///
+    /// # Errors
+    /// For a name that ends as files of another compression do.
+    pub(crate) fn named(path: &Path) -> io::Result<Self> {
         let name = path.file_name().and_then(OsStr::to_str);
-        [Self::Gzip, Self::Zstd, Self::Xz].into_iter().find(|one| one.names(name)).unwrap_or(Self::Plain)
+        if let Some(known) = [Self::Gzip, Self::Zstd, Self::Xz].into_iter().find(|one| one.names(name)) {
+            return Ok(known);
+        }
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        if OTHERS.contains(&&*ending) {
+            let message = format!("its name ends in .{ending}, which is a compression that is not written");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+        Ok(Self::Plain)
     }
 
     /// A stream of its own with these bytes. Streams one after the other are read as one.

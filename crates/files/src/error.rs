@@ -35,6 +35,8 @@ impl FileError {
 /// What the system said. Only the creation of a directory fails because there is something: a file.
 fn said(error: &io::Error) -> String {
     match error.kind() {
+        io::ErrorKind::NotADirectory => "there is a file where a directory should be".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         io::ErrorKind::AlreadyExists => "it is there already, and it is not a directory".to_owned(),
         _ => error.to_string(),
     }
@@ -52,10 +54,16 @@ impl Explain for FileError {
                 "the file system may not support locks: write to another disk and move the result".into(),
             );
         }
-        if self.source.kind() == io::ErrorKind::AlreadyExists {
-            return Some("give the name of a directory, or a new name".into());
+        match self.source.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                Some("give the name of a directory, or a new name".into())
+            }
+            io::ErrorKind::IsADirectory => Some("give the name of a file".into()),
+            io::ErrorKind::Unsupported if self.action == "write" => {
+                Some("end its name in .gz, .xz or .zst".into())
+            }
+            _ => self.source.remedy(),
         }
-        self.source.remedy()
     }
 
     fn place(&self) -> Option<ErrorPlace> {

@@ -41,14 +41,16 @@ pub fn expand<P: AsRef<Path>>(arguments: impl IntoIterator<Item = P>) -> Result<
         let before = inputs.len();
         walk(path, &mut Vec::new(), &mut inputs)?;
         if inputs.len() == before {
-            return Err(FileError::new("use", path, invalid(EMPTY)));
+            return Err(FileError::new("use", path, empty()));
         }
     }
     Ok(inputs)
 }
 
-const EMPTY: &str =
-    "it holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE do not count)";
+fn empty() -> io::Error {
+    let message = "it holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE do not count)";
+    io::Error::new(io::ErrorKind::NotFound, message)
+}
 
 /// The objects that a URL stands for.
 fn objects(url: &str) -> io::Result<Vec<Input>> {
@@ -60,7 +62,7 @@ fn objects(url: &str) -> io::Result<Vec<Input>> {
         object == url || below.split('/').all(|name| is_data(Path::new(name)))
     };
     let objects: Vec<Input> = found.into_iter().filter(is_wanted).map(Input::Object).collect();
-    if objects.is_empty() { Err(invalid(EMPTY)) } else { Ok(objects) }
+    if objects.is_empty() { Err(empty()) } else { Ok(objects) }
 }
 
 /// Appends the data files under `directory`. `above` holds the directories that lead to it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use toller_corpus::read_queries;
-use toller_files::{AtomicFile, CompressedWriter, Compression, FileError};
+use toller_files::{CompressedWriter, FileError};
 use toller_mining::{Choice, Count, Format, MissingText, ScoreRule, Selection};
 use toller_pipeline::{MineJob, QueryHits, RerankScores, Scored};
 
@@ -184,7 +184,7 @@ pub(crate) fn mine(
         if let Some((count, first)) = &mining.unscored {
             session.warn(format!("{count} documents have no score in scores, for example {first:?}"));
         }
-        let mut out = CompressedWriter::new(AtomicFile::create(&output)?, Compression::named(&output));
+        let mut out = CompressedWriter::create(&output)?;
         mining.write(&mut out).map_err(|error| failure(error, &output))?;
         session.check()?;
         out.finish().map_err(FileError::on("write", &output))?.commit()?;

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyType};
 use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, TrecRunWriter, read_qrels, read_run};
-use toller_files::{AtomicFile, CompressedWriter, Compression, FileError};
+use toller_files::{CompressedWriter, FileError};
 use toller_ir::RunEntry;
 
 use crate::error::Failed;
@@ -64,7 +64,7 @@ impl Run {
         let own = if run.tag.is_empty() { "toller" } else { &run.tag };
         let tag = tag.unwrap_or(own).to_owned();
         work::run(py, None, move |_| {
-            let out = CompressedWriter::new(AtomicFile::create(&path)?, Compression::named(&path));
+            let out = CompressedWriter::create(&path)?;
             let mut writer = TrecRunWriter::new(out, &path, &tag)?;
             if tab_separated {
                 writer = writer.tab_separated();

@@ -24,8 +24,7 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), UsageError> 
             let flag = flag(argument);
             let same = |(_, other): &&(String, &OutputPath)| !is_device(path) && is_same_place(other, path);
             if let Some((other, _)) = outputs.iter().find(same) {
-                let name = if path.is_stdout() { "stdout".to_owned() } else { path.display().to_string() };
-                let message = format!("{other} and {flag} would both write to {name}");
+                let message = format!("{other} and {flag} would both write to {}", path.name());
                 return Err(UsageError::new(message, format!("give {flag} another name")));
             }
             outputs.push((flag, path));

@@ -10,7 +10,7 @@ use clap::builder::{
     PathBufValueParser, StringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory,
 };
 use toller_corpus::is_trec_run;
-use toller_files::{AtomicFile, CompressedWriter, Compression, FileError, Input, expand, is_object_url};
+use toller_files::{CompressedWriter, FileError, Input, expand, is_object_url};
 
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -107,6 +107,11 @@ impl OutputPath {
         self.0.as_os_str() == "-"
     }
 
+    /// The name in messages.
+    pub fn name(&self) -> String {
+        if self.is_stdout() { "stdout".to_owned() } else { self.0.display().to_string() }
+    }
+
     /// Refuses stdout for `what`, which is a directory.
     pub fn check_directory(&self, what: &str) -> Result<(), UsageError> {
         if self.is_stdout() {
@@ -164,8 +169,7 @@ impl OutputPath {
             out.flush()?;
             return Ok(filled);
         }
-        let file = AtomicFile::create(&self.0)?;
-        let mut out = CompressedWriter::new(file, Compression::named(&self.0));
+        let mut out = CompressedWriter::create(&self.0)?;
         let filled = fill(&mut out, &self.0).map_err(|failure| failure.while_writing(&self.0))?;
         out.finish().map_err(FileError::on("write", &self.0))?.commit()?;
         Ok(filled)

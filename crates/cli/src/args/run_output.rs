@@ -92,7 +92,7 @@ impl RunOutputArgs {
 
     /// The name of the output in messages.
     pub fn name(&self) -> String {
-        self.path().map_or_else(|| "stdout".to_owned(), |path| path.display().to_string())
+        self.output.as_ref().map_or_else(String::new, OutputPath::name)
     }
 
     /// The file, unless it is stdout.

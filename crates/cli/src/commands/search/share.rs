@@ -72,7 +72,7 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
             let rows = Part::new(index, of, documents as u64)?.rows(documents as u64);
             Ok(Report {
                 args,
-                output: output.display().to_string(),
+                output: output.name(),
                 documents: (rows.end - rows.start) as usize,
                 found,
                 prepare_secs,
