@@ -33,7 +33,8 @@ fn words_are_searched_for_and_hits_are_shown() {
     let found = workspace.toller("search nile -q --sparse index --k 1").succeeds();
     assert_eq!((found.stdout.lines().count(), found.stdout.contains("d2"), &*found.stderr), (1, true, ""));
     let nothing = workspace.toller("search zebra --sparse index").succeeds();
-    assert_eq!((&*nothing.stdout, nothing.stderr.contains("no hits")), ("", true));
+    assert_eq!((&*nothing.stdout, nothing.stderr.contains("no hits; 5 documents")), ("", true));
+    workspace.runs("search the --sparse index").says(["no term of the query is left after analysis"]);
 }
 
 #[test]

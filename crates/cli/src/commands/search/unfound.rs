@@ -8,6 +8,8 @@ const NAMED: usize = 3;
 /// Queries without a hit. A run has no line for them, and not every evaluation counts them as 0.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Unfound {
+    /// All queries.
+    queries: usize,
     count: usize,
     first: Vec<String>,
 }
@@ -15,6 +17,7 @@ pub(in crate::commands) struct Unfound {
 impl Unfound {
     /// Counts a query, if it has no `hits`.
     pub(in crate::commands) fn note(&mut self, query_id: &str, hits: usize) {
+        self.queries += 1;
         if hits > 0 {
             return;
         }
@@ -31,8 +34,12 @@ impl Unfound {
 
     /// Warns of them, if there are any.
     pub(in crate::commands) fn warn(&self, ui: &Ui) {
-        let Self { count, first } = self;
+        let Self { queries, count, first } = self;
         if *count == 0 {
+            return;
+        }
+        if count == queries {
+            ui.warning("no query has a hit, so the run is empty");
             return;
         }
         let more = if *count > first.len() { ", ..." } else { "" };

@@ -110,7 +110,11 @@ impl Session<'_> {
         }
         out.flush()?;
         let documents = searcher.doc_count();
-        let none = if shown.is_empty() { "no hits; " } else { "" };
+        let none = match analyzer {
+            _ if !shown.is_empty() => "",
+            Some(_) if terms.is_empty() => "no hits: no term of the query is left after analysis; ",
+            _ => "no hits; ",
+        };
         self.ui.status(format!("{none}{} searched in {milliseconds:.1} ms", counted(documents, "document")));
         Ok(())
     }
