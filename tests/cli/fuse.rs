@@ -79,7 +79,7 @@ fn what_cannot_be_fused_is_refused() {
         (2, "rrf --output two.run two.run", "would overwrite the input two.run"),
         (2, "rrf --output - --json two.run", "--json would both write to stdout"),
         (2, "sum --output new two.run", "no method of fusion is named \"sum\""),
-        (2, "rrf --output new two.run --weights 1", "1 weights for 2 lists"),
+        (2, "rrf --output new two.run --weights 1", "1 weight for 2 lists"),
         (2, "rrf --output new two.run --weights 1,-2", "the weight -2 is not"),
         (2, "rrf --output new two.run --weights 1,NaN", "the weight NaN is not"),
         (2, "rrf --output new two.run --weights 0,0", "every weight is 0"),

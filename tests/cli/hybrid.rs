@@ -233,7 +233,7 @@ fn what_cannot_be_searched_is_refused() {
         (2, &format!("{SPARSE} --output x --rm3 --rm3-original-query-weight 2"), "from 0 to 1"),
         (2, &format!("{SPARSE} --output index/x"), "would overwrite the input index"),
         (2, &format!("{DENSE} --output x --k1 1"), "--sparse"),
-        (2, &format!("{BOTH} --output x --fusion rrf --weights 1"), "1 weights for 2 lists"),
+        (2, &format!("{BOTH} --output x --fusion rrf --weights 1"), "1 weight for 2 lists"),
         (2, &format!("{BOTH} --output x --fusion best"), "no method of fusion is named"),
         (1, "search --sparse store --queries q.jsonl --output x", "is not an inverted index"),
         (1, "search --sparse store --queries q.jsonl --output x", "give a store of vectors as --dense"),

@@ -1,6 +1,6 @@
 //! What can go wrong, each error with its remedy apart.
 
-use toller_ir::{Explain, Remedy};
+use toller_ir::{Explain, Remedy, counted};
 
 use crate::parse::known_names;
 
@@ -120,8 +120,9 @@ pub enum EvalError {
     EmptyRun,
     /// Run and qrels have no query in common.
     #[error(
-        "no query of the run is judged: the run has {run_queries} queries, such as \
-                 '{run_example}', the qrels {qrels_queries}, such as '{qrels_example}'"
+        "no query of the run is judged: the run has {}, such as '{run_example}', the qrels {qrels_queries}, \
+         such as '{qrels_example}'",
+        counted(*run_queries, "query")
     )]
     NoJudgedQuery {
         /// How many queries the run has.

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 use toller_eval::{Depth, DepthOrder, EvalOptions, Measure, depth_curve, parse_measures};
-use toller_ir::{Qrels, Run};
+use toller_ir::{Qrels, Run, counted};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
 use crate::args::paths::{InputPath, Inputs};
@@ -269,6 +269,6 @@ fn figure(
         Some(first) => format!("Reranking {}", run_names(std::slice::from_ref(first)).concat()),
         None => "The effect of depth".to_owned(),
     };
-    let subtitle = format!("{queries} judged queries");
+    let subtitle = counted(queries, "judged query");
     Figure { title, subtitle, panels: results.iter().map(panel).collect() }
 }

@@ -25,8 +25,9 @@ pub fn collection(
     // Better now than after the search.
     if let Some((count, first)) = source.unwritable_ids() {
         ui.warning(format!(
-            "{count} identifiers hold white space ({first}): a TREC run of this collection will need \
-             `search --tab-separated`"
+            "{} with white space ({first}): a TREC run of this collection will need \
+             `search --tab-separated`, which takes spaces inside identifiers alone",
+            counted(*count, "identifier")
         ));
     }
     ui.detail(format!(

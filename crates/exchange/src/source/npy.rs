@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use toller_ir::counted;
 use toller_pickle::numpy::DType;
 
 use crate::mapped::Mapped;
@@ -40,8 +41,10 @@ pub(super) fn open(path: &Path) -> Result<Matrix, ExchangeError> {
         unsupported(what, "convert it first: `numpy.save(path, array.astype(numpy.float32))`")
     })?;
     let &[rows, dim] = header.shape.as_slice() else {
-        let what =
-            format!("an array with {} dimensions, not the two of [vectors, numbers]", header.shape.len());
+        let what = format!(
+            "an array with {}, not the two of [vectors, numbers]",
+            counted(header.shape.len(), "dimension")
+        );
         return Err(unsupported(what, "save a matrix with a vector a row"));
     };
     // A matrix with one row or one column is the same in both orders.

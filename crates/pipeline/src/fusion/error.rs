@@ -1,6 +1,6 @@
 //! Why rankings cannot be fused.
 
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{Explain, Remedy, Setting, counted, remedy};
 
 /// Why rankings cannot be fused.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +10,7 @@ pub enum FusionError {
     #[error("there is nothing to fuse")]
     NoLists,
     /// Weights of another number than there are lists.
-    #[error("{weights} weights for {lists} lists")]
+    #[error("{} for {}", counted(*weights, "weight"), counted(*lists, "list"))]
     WeightCount {
         /// How many weights.
         weights: usize,
@@ -59,7 +59,7 @@ pub enum FusionError {
         score: f64,
     },
     /// A searcher answered another number of queries than it was asked.
-    #[error("searcher {list} returned {rankings} rankings for {queries} queries")]
+    #[error("searcher {list} returned {} for {}", counted(*rankings, "ranking"), counted(*queries, "query"))]
     RankingCount {
         /// Which searcher, from 1.
         list: usize,
@@ -99,7 +99,7 @@ impl Explain for FusionError {
     fn remedy(&self) -> Option<Remedy> {
         Some(match self {
             Self::WeightCount { lists, .. } => {
-                format!("give {lists} weights, one a list and in their order").into()
+                format!("give {}, one a list and in their order", counted(*lists, "weight")).into()
             }
             Self::Weight(_) | Self::ZeroWeights => {
                 "weights are finite, at least 0, and one of them is above 0".into()

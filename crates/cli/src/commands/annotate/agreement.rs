@@ -39,7 +39,11 @@ pub fn run(args: &AgreementArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn shown(found: &Agreement, digits: usize) -> String {
-    let number = |value: f64| format!("{value:.digits$}");
+    let number = |value: f64| {
+        let shown = format!("{value:.digits$}");
+        // What rounding leaves of a zero has no sign.
+        if shown.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) { shown } else { shown.replace('-', "") }
+    };
     let head = ["annotators", "pairs", "agreement", "kappa", "weighted kappa"];
     let all =
         ["all (Fleiss)", &found.pairs.to_string(), &number(found.observed), &number(found.fleiss_kappa), ""];
@@ -80,4 +84,18 @@ fn as_csv(found: &Agreement, out: impl Write) -> csv::Result<()> {
         rows.write_record([first, second, &two.pairs.to_string(), &numbers[0], &numbers[1], &numbers[2]])?;
     }
     Ok(rows.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use toller_annotation::{Agreement, PairAgreement};
+
+    #[test]
+    fn what_rounds_to_zero_has_no_sign() {
+        let names = ["ann".to_owned(), "bo".to_owned()];
+        let two = PairAgreement { names, pairs: 3, observed: 0.5, kappa: -0.25, weighted_kappa: -1e-17 };
+        let all = Agreement { pairs: 3, observed: 0.5, fleiss_kappa: 0.0, annotators: vec![two] };
+        let shown = super::shown(&all, 4);
+        assert!(shown.contains("-0.2500") && !shown.contains("-0.0000"), "{shown}");
+    }
 }

@@ -6,7 +6,7 @@ use toller_datasets::{
     MatchMode, PopularityBuckets, QuestionSets, Retrieved, read_facts, write_dpr_results,
     write_popularity_buckets, write_question_sets,
 };
-use toller_ir::RunEntry;
+use toller_ir::{RunEntry, counted};
 
 use super::folder::FolderArgs;
 use crate::args::id_lines;
@@ -159,7 +159,7 @@ fn buckets(args: &BucketsArgs, ui: &Ui) -> crate::Result<()> {
 
 fn report_others(others: usize, ui: &Ui) {
     if others > 0 {
-        ui.status(format!("left out {others} facts of other relations"));
+        ui.status(format!("left out {} of other relations", counted(others, "fact")));
     }
 }
 

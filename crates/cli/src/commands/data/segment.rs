@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use toller_datasets::{ScoredWords, Segmentation};
 use toller_encoder::{Document, EncoderError, TokenClassifier, TokenClassifierOptions};
 use toller_engine::Engine;
-use toller_ir::{Passage, Setting};
+use toller_ir::{Passage, Setting, counted};
 
 use super::folder::FolderArgs;
 use crate::args::device::ComputeArgs;
@@ -121,7 +121,7 @@ pub fn run(args: &SegmentArgs, ui: &Ui) -> crate::Result<()> {
         .collection(&documents, &args.folder.output, &options)
         .with_flag(Setting::Format, CORPUS_FORMAT)?;
     if let Some((count, first)) = source.unwritable_ids() {
-        let message = format!("{count} identifiers hold white space; the first is {first}");
+        let message = format!("{} with white space; the first is {first}", counted(*count, "identifier"));
         return Err(
             Remedied::new(message, "replace the white space: runs and judgments cannot hold it").into()
         );

@@ -1,7 +1,7 @@
 //! `toller tune alpha`: the weight of the second of two runs.
 
 use serde_json::json;
-use toller_ir::Run;
+use toller_ir::{Run, counted};
 use toller_pipeline::fusion::Method;
 use toller_pipeline::tune::{Grid, Tuned, tune_alpha};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
@@ -103,7 +103,12 @@ fn figure(args: &AlphaArgs, tuned: &Tuned, queries: usize) -> Figure {
     let names: Vec<String> = args.runs.iter().map(|run| run.display().to_string()).collect();
     Figure {
         title: format!("{} by alpha", args.judging.measure),
-        subtitle: format!("{} by {}, {queries} judged queries", names.join(" + alpha * "), args.method),
+        subtitle: format!(
+            "{} by {}, {}",
+            names.join(" + alpha * "),
+            args.method,
+            counted(queries, "judged query")
+        ),
         panels: vec![Panel {
             title: format!("{} of fused runs", args.judging.measure),
             content: curves.into(),

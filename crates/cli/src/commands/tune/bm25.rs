@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::json;
+use toller_ir::counted;
 use toller_pipeline::tune::{Bm25Grid, Grid, Tuned, tune_bm25};
 use toller_plot::{Figure, HeatMap, Panel};
 use toller_sparse::{Bm25Variant, Lengths, Ranker};
@@ -119,7 +120,7 @@ fn figure(args: &Bm25Args, tuned: &Tuned, queries: usize) -> Figure {
     let measure = &args.judging.measure;
     Figure {
         title: format!("{measure} by k1 and b"),
-        subtitle: format!("BM25, {queries} judged queries, {}", args.sparse.display()),
+        subtitle: format!("BM25, {}, {}", counted(queries, "judged query"), args.sparse.display()),
         panels: vec![Panel { title: format!("{measure} of BM25"), content: map.into() }],
     }
 }
