@@ -32,6 +32,9 @@ pub(crate) fn read_columns(
     // The indexes of identifier and text, and the number of columns; unknown until the first line.
     let mut layout: Option<(usize, usize, usize)> = None;
     for_each_line(RecordLines::new(reader, max_bytes), sink, |line, _, _| {
+        if missing.is_some() {
+            return Ok(None);
+        }
         let mut cells = [""; MAX_COLUMNS];
         let width = tabs(line, &mut cells);
         if layout.is_none() {
@@ -41,7 +44,7 @@ pub(crate) fn read_columns(
                 return Ok(None);
             }
             if names.are_given || names.begin_header(row) {
-                missing.get_or_insert_with(|| names.missing(file.clone(), "tsv", row));
+                missing = Some(names.missing(file.clone(), "tsv", row));
                 return Ok(None);
             }
         }
