@@ -36,7 +36,6 @@ fn negatives_are_what_is_not_relevant() {
         mine("--choose top --format t2ranking --depth 2:3 -q"),
         "qid\tpid\tindex\tscore\nq1\td3\t3\t3.5\n"
     );
-    assert_eq!(mine("--choose top --format pairs -l 2"), "");
     // With the collection d3 is known to be a copy of d2.
     let with_texts = "--corpus corpus.jsonl --queries q.tsv --choose top --negatives 1";
     assert_eq!(mine(&format!("{with_texts} --format pairs")), "q1\td1\n");
@@ -101,7 +100,7 @@ fn runs_are_pooled_by_best_rank() {
     assert_eq!(mine("x.run --run y.run", "--depth 3:3"), ["q1\td3\t3\t3.5"], "the best rank counts");
     // Two for each positive: q1 has one positive; q2 has two, and no other hit.
     let done = workspace.runs("mine --run x.run --qrels qrels --per-positive 2 --choose top --output m");
-    done.says(["1 of 2 queries have fewer than 2 negatives a positive in these ranks"]);
+    done.says(["fewer than 2 negatives a positive in these ranks for 1 of 2 queries"]);
     let one = workspace.runs("mine --run x.run --qrels qrels --positives 1 --output m --json").json();
     assert_eq!((one["positives"].as_u64(), one["negatives"].as_u64()), (Some(2), Some(3)));
 }
@@ -148,11 +147,14 @@ fn a_rerankers_scores_decide_what_is_sure_enough() {
     let scored = "--qrels qrels --scores ce.run";
     let two = |positives: &str, negatives: &str| (positives.to_owned(), negatives.to_owned());
     assert_eq!(jsonl(scored), two("d2 0.95", "d1 0.97, d4 0.5, d6 0.99"), "d5 has no score");
-    run(scored).says(["1 documents have no score in --scores, for example \"d5\""]);
+    run(scored).says(["left out 1 hit without a score in --scores, for example \"d5\""]);
     assert_eq!(jsonl(&format!("{scored} --max-score 0.6")), two("d2 0.95", "d4 0.5"));
     assert_eq!(jsonl(&format!("{scored} --min-score 0.6")), two("d2 0.95", "d1 0.97, d6 0.99"));
     assert_eq!(jsonl(&format!("{scored} --relative-margin 0.05")), two("d2 0.95", "d4 0.5"));
-    assert_eq!(jsonl(&format!("{scored} --absolute-margin 0.46")), two("d2 0.95", ""));
+    let mine = format!("mine --run x.run --choose top --output - {scored}");
+    workspace
+        .toller(&format!("{mine} --absolute-margin 0.46"))
+        .fails(1, &["no negative for 1 query", "--depth"]);
     // d6 is judged not relevant, so its score does not make it a positive.
     assert_eq!(
         jsonl(&format!("{scored} --new-positive-score 0.96")),
@@ -162,7 +164,12 @@ fn a_rerankers_scores_decide_what_is_sure_enough() {
         jsonl("--scores ce.run --new-positive-score 0.96"),
         two("d1 0.97, d6 0.99", "d2 0.95, d4 0.5")
     );
-    run(&format!("{scored} --min-positive-score 0.96")).says(["left out 1 without a positive"]);
+    workspace.toller(&format!("{mine} --min-positive-score 0.96")).fails(1, &["no negative for 0 queries"]);
+    // A positive without a score is none: nothing could be learned from it with the others.
+    workspace.write("more", "q1 0 d2 1\nq1 0 d5 1\nq1 0 d9 1\n");
+    let more = "--qrels more --scores ce.run";
+    assert_eq!(jsonl(more), two("d2 0.95", "d1 0.97, d4 0.5, d6 0.99"));
+    run(more).says(["left out 2 relevant documents without a score in --scores, for example \"d5\""]);
     workspace.write("other.run", "q9 Q0 d1 1 1 c\n");
     workspace
         .toller("mine --run x.run --qrels qrels --scores other.run --output new")
@@ -171,13 +178,17 @@ fn a_rerankers_scores_decide_what_is_sure_enough() {
     workspace.runs(&format!(
         "mine --run x.run {scored} --queries q.tsv --corpus corpus.jsonl --output teacher.jsonl --negatives 1"
     ));
-    workspace.runs(
-        "train dual --model tiny-bert --data teacher.jsonl --loss margin-mse --output student --steps 1 \
-         --batch-size 1 --dropout 0",
-    );
+    let train = "train dual --model tiny-bert --steps 1 --batch-size 1 --dropout 0";
+    workspace.runs(&format!("{train} --data teacher.jsonl --loss margin-mse --output student"));
+    workspace.runs(&format!(
+        "mine --run x.run {more} --queries q.tsv --corpus corpus.jsonl --output kl.jsonl --negatives 1"
+    ));
+    workspace.runs(&format!("{train} --data kl.jsonl --loss kl --output kl"));
     for (flags, says) in [
         ("--qrels qrels --max-score 1", "--scores"),
-        (&*format!("{scored} --relative-margin -1"), "a number of at least 0"),
+        (&*format!("{scored} --relative-margin -1"), "a share from 0 to 1"),
+        (&*format!("{scored} --relative-margin 1.5"), "a share from 0 to 1"),
+        (&*format!("{scored} --absolute-margin -1"), "a number of at least 0"),
         (&*format!("{scored} --max-score NaN"), "a number"),
         (&*format!("{scored} --negatives 3 --per-positive 3"), "--per-positive"),
         ("--scores ce.run --max-score 1", "nothing says which documents are relevant"),
@@ -216,6 +227,7 @@ fn what_cannot_be_mined_is_refused() {
         (2, "--qrels qrels --output - --json", "--json would both write to stdout"),
         (1, "--qrels other --output new", "no query of x.run has a relevant document in other"),
         (1, "--qrels qrels --output new -l 9", "no query of x.run has a relevant document"),
+        (1, "--qrels qrels --output new -l 2", "no negative for 1 query"),
         (1, "--qrels qrels --output new --corpus nothing", "nothing"),
         (
             1,
@@ -234,7 +246,7 @@ fn judged_queries_without_results_are_counted() {
     let mined = workspace.runs("mine --run x.run --qrels qrels --output new --json");
     mined.says(["warning: left out 1 judged query without results in --run"]);
     assert_eq!(mined.json()["missing"], 1);
-    workspace.write("two.tsv", "q1\tone?\n");
+    workspace.write("two.tsv", "q1\tsecond\n");
     workspace.runs("index -q --language en --corpus corpus.jsonl --output index");
     workspace
         .runs("mine --sparse index --queries two.tsv --qrels qrels --output new")

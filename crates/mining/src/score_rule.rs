@@ -41,11 +41,10 @@ impl ScoreRule {
         absolute.min(relative)
     }
 
-    /// Whether a document with this score may be a positive. One without a score may.
+    /// Whether a document with this score may be a positive.
     #[must_use]
-    pub fn keeps_positive(&self, score: Option<f64>) -> bool {
-        let (Some(least), Some(score)) = (self.min_positive, score) else { return true };
-        score >= least
+    pub fn keeps_positive(&self, score: f64) -> bool {
+        self.min_positive.is_none_or(|least| score >= least)
     }
 
     /// Whether a document with this score is a positive, although nobody judged it.
@@ -70,8 +69,8 @@ mod tests {
         assert!(allowed(any, &[], 1e30) && allowed(any, &[1.0], -1e30));
         let rocketqa = ScoreRule { max_negative: Some(0.1), min_positive: Some(0.9), ..any };
         assert!(allowed(rocketqa, &[0.5], 0.1) && !allowed(rocketqa, &[0.5], 0.11));
-        assert!(rocketqa.keeps_positive(Some(0.9)) && !rocketqa.keeps_positive(Some(0.89)));
-        assert!(rocketqa.keeps_positive(None) && !rocketqa.is_new_positive(1.0));
+        assert!(rocketqa.keeps_positive(0.9) && !rocketqa.keeps_positive(0.89));
+        assert!(any.keeps_positive(f64::MIN) && !rocketqa.is_new_positive(1.0));
         let between = ScoreRule { max_negative: Some(0.5), min_negative: Some(0.2), ..any };
         assert!(allowed(between, &[], 0.2) && !allowed(between, &[], 0.19) && !allowed(between, &[], 0.51));
         // The least positive counts.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use toller_corpus::read_queries;
 use toller_files::{CompressedWriter, FileError};
+use toller_ir::counted;
 use toller_mining::{Choice, Count, Format, MissingText, ScoreRule, Selection};
 use toller_pipeline::{MineJob, QueryHits, RerankScores, Scored};
 
@@ -75,10 +76,12 @@ impl MineOptions<'_> {
                 Failed::invalid(format!("no score is from {least} (min_score) to {most} (max_score)"));
             return Err(failed.hint("give a max_score of at least min_score"));
         }
-        let margins = [self.absolute_margin, self.relative_margin];
-        if let Some(margin) =
-            margins.into_iter().flatten().find(|margin| !margin.is_finite() || *margin < 0.0)
-        {
+        if let Some(share) = self.relative_margin.filter(|share| !(0.0..=1.0).contains(share)) {
+            return Err(
+                Failed::invalid(format!("a relative_margin of {share}")).hint("give a share from 0 to 1")
+            );
+        }
+        if let Some(margin) = self.absolute_margin.filter(|margin| !margin.is_finite() || *margin < 0.0) {
             return Err(Failed::invalid(format!("a margin of {margin}")).hint("give a number of at least 0"));
         }
         Ok(rule)
@@ -170,6 +173,7 @@ pub(crate) fn mine(
             collection: collection.as_ref().map(|(inputs, options)| (inputs.as_slice(), options)),
         };
         let mining = job.choose()?;
+        mining.left_out_unscored("scores").for_each(|problem| session.warn(problem));
         if mining.queries() == 0 {
             return Err(Failed::invalid("no query of the run has a positive").hint(
                 "give the judgments of the same queries; relevance_level is the lowest relevant grade",
@@ -179,10 +183,12 @@ pub(crate) fn mine(
             session.warn(mining.skipped.to_string());
         }
         if let Some((count, first)) = &mining.missing {
-            session.warn(format!("{count} relevant documents are not in corpus, for example {first:?}"));
+            let documents = counted(*count, "relevant document");
+            session.warn(format!("{documents} missing from corpus, for example {first:?}"));
         }
-        if let Some((count, first)) = &mining.unscored {
-            session.warn(format!("{count} documents have no score in scores, for example {first:?}"));
+        if mining.is_in_vain() {
+            let failed = Failed::invalid(format!("no negative for {}", counted(mining.queries(), "query")));
+            return Err(failed.hint("take other or deeper ranks with depth, or wider limits of scores"));
         }
         let mut out = CompressedWriter::create(&output)?;
         mining.write(&mut out).map_err(|error| failure(error, &output))?;

@@ -95,8 +95,8 @@ pub struct MineArgs {
 /// Flags of a reranker's scores. Thresholds are on the scale of its scores.
 #[derive(Debug, clap::Args)]
 struct ScoreArgs {
-    /// A reranker's runs (`toller rerank`) with scores of these documents. A document without a score is no
-    /// negative. The scores are written with the documents
+    /// A reranker's runs (`toller rerank`) with scores of these documents. A document without a score is
+    /// neither a negative nor a positive. The scores are written with the documents
     #[arg(long, value_name = "RUN", num_args = 1..)]
     scores: Vec<InputPath>,
 
@@ -113,7 +113,7 @@ struct ScoreArgs {
     absolute_margin: Option<f64>,
 
     /// The same, as a share of the positive's score (NV-Retriever's TopK-PercPos of 95%: 0.05)
-    #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = margin)]
+    #[arg(long, value_name = "X", requires = "scores", allow_negative_numbers = true, value_parser = share)]
     relative_margin: Option<f64>,
 
     /// Leave out positives with a lower score (RocketQA: 0.9)
@@ -155,6 +155,10 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
 
 fn margin(text: &str) -> Result<f64, String> {
     finite(text).ok().filter(|number| *number >= 0.0).ok_or_else(|| "a number of at least 0".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    margin(text).ok().filter(|share| *share <= 1.0).ok_or_else(|| "a share from 0 to 1".to_owned())
 }
 
 pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
@@ -334,10 +338,14 @@ fn mine(
     let mining = job.choose().with_flag(Setting::Format, CORPUS_FORMAT)?;
     ui.skipped("", &mining.skipped);
     if let Some((count, first)) = &mining.missing {
-        ui.warning(format!("{count} relevant documents are not in --corpus, for example {first:?}"));
+        let documents = counted(*count, "relevant document");
+        ui.warning(format!("{documents} missing from --corpus, for example {first:?}"));
     }
-    if let Some((count, first)) = &mining.unscored {
-        ui.warning(format!("{count} documents have no score in --scores, for example {first:?}"));
+    mining.left_out_unscored("--scores").for_each(|problem| ui.warning(problem));
+    if mining.is_in_vain() {
+        let queries = counted(mining.queries(), "query");
+        let hint = "take other or deeper ranks with --depth, or wider limits of scores";
+        return Err(Remedied::new(format!("no negative for {queries}"), hint).into());
     }
     mining.write(out).map_err(|error| failure(error, name))?;
     report(args, &mining, missing, ui)
@@ -363,7 +371,8 @@ fn report(args: &MineArgs, mining: &Mining<'_>, missing: usize, ui: &Ui) -> crat
             Count::PerQuery(count) => counted(count, "negative"),
             Count::PerPositive(count) => format!("{} a positive", counted(count, "negative")),
         };
-        ui.warning(format!("{short} of {queries} queries have fewer than {wanted} in these ranks"));
+        let all = counted(queries, "query");
+        ui.warning(format!("fewer than {wanted} in these ranks for {short} of {all}"));
     }
     let output = args.output.display().to_string();
     ui.status(format!(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use toller_corpus::SkipReport;
-use toller_ir::Passage;
+use toller_ir::{Passage, counted};
 use toller_mining::{Count, Mined, Negative, Positive};
 
 use super::{MineJob, QueryHits};
@@ -18,8 +18,10 @@ pub struct Mining<'a> {
     pub(super) passages: HashMap<String, Passage>,
     /// The number of relevant documents that are not in the collection, and the first.
     pub missing: Option<(usize, String)>,
-    /// The number of hits and positives that the reranker has not scored, and the first.
+    /// The number of hits that the reranker has not scored, so that they are no negatives, and the first.
     pub unscored: Option<(usize, String)>,
+    /// The number of relevant documents that it has not scored, so that they are no positives, and the first.
+    pub unscored_positives: Option<(usize, String)>,
     /// The bad records of the collection that were skipped.
     pub skipped: SkipReport,
 }
@@ -63,6 +65,26 @@ impl Mining<'_> {
     #[must_use]
     pub fn negatives(&self) -> usize {
         self.chosen.iter().map(|(_, chosen)| chosen.negatives.len()).sum()
+    }
+
+    /// What is left out since the reranker has not scored it, in words. `scores` is the name of its runs.
+    pub fn left_out_unscored(&self, scores: &str) -> impl Iterator<Item = String> {
+        let unscored = [("hit", &self.unscored), ("relevant document", &self.unscored_positives)];
+        let problem = move |(what, unscored): (&str, &Option<(usize, String)>)| {
+            let (count, first) = unscored.as_ref()?;
+            Some(format!(
+                "left out {} without a score in {scores}, for example {first:?}",
+                counted(*count, what)
+            ))
+        };
+        unscored.into_iter().filter_map(problem)
+    }
+
+    /// Whether there is nothing to learn: no negative, and no new positive was asked for either.
+    #[must_use]
+    pub fn is_in_vain(&self) -> bool {
+        let makes_positives = self.job.scored.is_some_and(|scored| scored.rule.new_positives.is_some());
+        self.negatives() == 0 && !makes_positives
     }
 
     /// Writes the file.

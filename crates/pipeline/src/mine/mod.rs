@@ -72,24 +72,30 @@ impl<'a> MineJob<'a> {
                 remedy: "save it as a file first".into(),
             });
         }
-        let judged: Vec<(&QueryHits, Relevant<'a>)> = self
-            .hits
-            .iter()
-            .map(|query| (query, Relevant::of(self, query)))
-            .filter(|(_, relevant)| !relevant.positives.is_empty())
-            .collect();
+        let mut judged: Vec<(&QueryHits, Relevant<'a>)> =
+            self.hits.iter().map(|query| (query, Relevant::of(self, query))).collect();
+        let unscored_positives =
+            count(judged.iter().flat_map(|(_, relevant)| relevant.unscored.iter().copied()));
+        judged.retain(|(_, relevant)| !relevant.positives.is_empty());
         let unscored = self.unscored(&judged);
         if judged.is_empty() {
             let (chosen, passages, skipped) = (Vec::new(), HashMap::new(), SkipReport::default());
-            return Ok(Mining { job: *self, chosen, passages, missing: None, unscored, skipped });
+            let missing = None;
+            return Ok(Mining {
+                job: *self,
+                chosen,
+                passages,
+                missing,
+                unscored,
+                unscored_positives,
+                skipped,
+            });
         }
         let relevant = || judged.iter().flat_map(|(_, relevant)| relevant.all.iter().copied());
         let retrieved = judged.iter().flat_map(|(query, _)| query.hits.iter().map(|hit| hit.id.as_str()));
         let wanted = relevant().chain(retrieved).collect();
         let (texts, skipped) = self.documents(&wanted, |passage| TextKey::of(&passage.text))?;
-        let mut missing =
-            relevant().filter(|id| self.collection.is_some() && !texts.contains_key(*id)).peekable();
-        let missing = missing.peek().map(|first| (*first).to_owned()).map(|first| (missing.count(), first));
+        let missing = count(relevant().filter(|id| self.collection.is_some() && !texts.contains_key(*id)));
         let choose = |(query, relevant)| (query, self.choose_negatives(query, relevant, &texts));
         let chosen: Vec<(&QueryHits, Chosen<'a>)> = judged.into_iter().map(choose).collect();
         let mut passages = HashMap::new();
@@ -102,7 +108,7 @@ impl<'a> MineJob<'a> {
             }
             (passages, _) = self.documents(&wanted, |passage| passage)?;
         }
-        Ok(Mining { job: *self, chosen, passages, missing, unscored, skipped })
+        Ok(Mining { job: *self, chosen, passages, missing, unscored, unscored_positives, skipped })
     }
 
     fn documents<T>(
@@ -144,18 +150,22 @@ impl<'a> MineJob<'a> {
         Chosen { positives, negatives }
     }
 
-    /// The number of hits and positives without a reranker's score, and the first.
+    /// The number of hits without a reranker's score that are not relevant, and the first.
     fn unscored(&self, judged: &[(&'a QueryHits, Relevant<'a>)]) -> Option<(usize, String)> {
         let scores = self.scored?.scores;
-        let mut unscored = judged.iter().flat_map(|(query, relevant)| {
-            let hits: HashSet<&str> = query.hits.iter().map(|hit| hit.id.as_str()).collect();
-            let others = relevant.positives.iter().copied().filter(move |id| !hits.contains(id));
-            let documents = query.hits.iter().map(|hit| hit.id.as_str()).chain(others);
-            documents.filter(|id| scores.get(&query.query_id, id).is_none())
-        });
-        let first = unscored.next()?.to_owned();
-        Some((unscored.count() + 1, first))
+        count(judged.iter().flat_map(|(query, relevant)| {
+            let hits = query.hits.iter().map(|hit| hit.id.as_str());
+            hits.filter(move |id| {
+                scores.get(&query.query_id, id).is_none() && !relevant.unscored.contains(id)
+            })
+        }))
     }
+}
+
+/// The number of documents, and the first, if there is one.
+fn count<'a>(mut documents: impl Iterator<Item = &'a str>) -> Option<(usize, String)> {
+    let first = documents.next()?.to_owned();
+    Some((documents.count() + 1, first))
 }
 
 /// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each. Returns
@@ -280,5 +290,39 @@ mod tests {
         assert_eq!(of(rocketqa), ("sure found".to_owned(), vec![3]), "the judgment counts before the score");
         let margin = ScoreRule { relative_margin: Some(0.1), min_positive: Some(0.9), ..any };
         assert_eq!(of(margin), ("sure".to_owned(), vec![2, 3]), "0.92 is above 0.855, and so is 0.99");
+    }
+
+    #[test]
+    fn positives_without_a_score_are_left_out() {
+        let qrels = qrels(&[("scored", 1), ("hit", 1), ("elsewhere", 1)]);
+        let hits = [hits(&["scored", "hit", "other", "unscored"])];
+        let selection = Selection { ranks: 1..=4, count: Count::PerQuery(9), choice: Choice::Top };
+        let queries = HashMap::new();
+        let mined = |scored: &[&str]| {
+            let mut run = Run::default();
+            let entry = |id: &&str| RunEntry { doc_id: (*id).to_owned(), score: 0.5 };
+            run.queries.insert("q".to_owned(), scored.iter().map(entry).collect());
+            let scores = RerankScores::of_runs([run]);
+            let job = MineJob {
+                hits: &hits,
+                qrels: &qrels,
+                relevance_level: 1,
+                positives: None,
+                scored: Some(Scored { scores: &scores, rule: ScoreRule::default() }),
+                selection: &selection,
+                format: Format::Pairs,
+                queries: &queries,
+                collection: None,
+            };
+            let mining = job.choose().unwrap();
+            let left_out = mining.unscored_positives.as_ref().map(|(count, first)| (*count, first.clone()));
+            (mining.queries(), mining.positives(), mining.negatives(), left_out, mining.unscored.clone())
+        };
+        let first = |id: &str| id.to_owned();
+        let unscored = Some((1, first("unscored")));
+        assert_eq!(mined(&["scored", "other"]), (1, 1, 1, Some((2, first("hit"))), unscored));
+        assert_eq!(mined(&["other"]), (0, 0, 0, Some((3, first("scored"))), None), "the query is left out");
+        let all = mined(&["scored", "hit", "elsewhere", "other", "unscored"]);
+        assert_eq!(all, (1, 3, 2, None, None));
     }
 }

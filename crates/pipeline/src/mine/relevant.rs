@@ -14,13 +14,15 @@ pub(super) struct Relevant<'a> {
     /// Those that are taken for positives: in the order of the judgments, then by rank; or if there are more
     /// than wanted, by rank.
     pub(super) positives: Vec<&'a str>,
+    /// Those that a reranker has not scored, so that they are no positives.
+    pub(super) unscored: Vec<&'a str>,
 }
 
 impl<'a> Relevant<'a> {
     /// Of a query: what is judged relevant, and what a reranker is sure of.
     pub(super) fn of(job: &MineJob<'a>, query: &'a QueryHits) -> Self {
         let mut all = positives(job.qrels, &query.query_id, job.relevance_level);
-        let mut kept = all.clone();
+        let (mut kept, mut unscored) = (all.clone(), Vec::new());
         if let Some(scored) = job.scored {
             let score = |id: &str| scored.scores.get(&query.query_id, id);
             let judged = job.qrels.query(&query.query_id);
@@ -29,7 +31,9 @@ impl<'a> Relevant<'a> {
                     && score(id).is_some_and(|score| scored.rule.is_new_positive(score))
             };
             all.extend(query.hits.iter().map(|hit| hit.id.as_str()).filter(is_new));
-            kept = all.iter().copied().filter(|id| scored.rule.keeps_positive(score(id))).collect();
+            unscored = all.iter().copied().filter(|id| score(id).is_none()).collect();
+            let is_kept = |id: &&str| score(id).is_some_and(|score| scored.rule.keeps_positive(score));
+            kept = all.iter().copied().filter(is_kept).collect();
         }
         if let Some(most) = job.positives.filter(|most| *most < kept.len()) {
             let ranks: HashMap<&str, usize> =
@@ -37,7 +41,7 @@ impl<'a> Relevant<'a> {
             kept.sort_by_key(|id| ranks.get(id).copied().unwrap_or(usize::MAX));
             kept.truncate(most);
         }
-        Self { all, positives: kept }
+        Self { all, positives: kept, unscored }
     }
 }
 

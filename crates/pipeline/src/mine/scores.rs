@@ -29,7 +29,8 @@ impl RerankScores {
     }
 }
 
-/// A reranker's scores, and what they must be. A document without a score is no negative.
+/// A reranker's scores, and what they must be. A document without a score is neither a negative nor a
+/// positive.
 #[derive(Clone, Copy, Debug)]
 pub struct Scored<'a> {
     /// The scores.
