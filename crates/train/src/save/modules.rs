@@ -99,16 +99,21 @@ pub(super) fn write_length(transformer: &Path, length: usize, has_modules: bool)
 }
 
 /// Writes the prompts that texts had before them in training, where the directory does not say them.
+/// sentence-transformers takes the first name of a role even where it is said by another or by default, so a
+/// prompt is always written under it. Other names keep their place, with the same text.
 pub(super) fn write_prompts(output: &Path, prompts: [(Role, &str); 2]) -> Result<(), TrainError> {
     change_json(&output.join("config_sentence_transformers.json"), |config| {
         let default = config.get("default_prompt_name").and_then(Value::as_str).map(str::to_owned);
         let mut named = config.get("prompts").and_then(Value::as_object).cloned().unwrap_or_default();
         for (role, prompt) in prompts {
-            let names = prompt_names(role).iter().copied().chain(default.as_deref());
-            let said = names.filter_map(|name| named.get(name)).find_map(Value::as_str);
-            if said.unwrap_or_default() != prompt {
-                named.insert(prompt_names(role)[0].to_owned(), json!(prompt));
+            let (names, first) = (prompt_names(role), prompt_names(role)[0]);
+            let mut said = names.iter().copied().chain(default.as_deref()).filter_map(|name| named.get(name));
+            if prompt.is_empty() && said.find_map(Value::as_str).unwrap_or_default().is_empty() {
+                continue;
             }
+            named.insert(first.to_owned(), json!(prompt));
+            let others = named.iter_mut().filter(|(name, _)| names.contains(&name.as_str()));
+            others.for_each(|(_, text)| *text = json!(prompt));
         }
         if !named.is_empty() {
             config.insert("prompts".to_owned(), Value::Object(named));
@@ -120,4 +125,39 @@ pub(super) fn write_prompts(output: &Path, prompts: [(Role, &str); 2]) -> Result
 fn module(index: usize, path: &str, class: &str) -> Value {
     let class = format!("sentence_transformers.models.{class}");
     json!({"idx": index, "name": index.to_string(), "path": path, "type": class})
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+
+    use serde_json::{Value, json};
+    use toller_ir::Role;
+
+    use super::write_prompts;
+
+    #[test]
+    fn a_prompt_is_written_under_the_first_name_of_its_role() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config_sentence_transformers.json");
+        let written = |before: Value, query: &str, passage: &str| -> Value {
+            fs::write(&path, before.to_string()).unwrap();
+            write_prompts(folder.path(), [(Role::Query, query), (Role::Passage, passage)]).unwrap();
+            serde_json::from_slice::<Value>(&fs::read(&path).unwrap()).unwrap()["prompts"].clone()
+        };
+        let e5 = json!({"prompts": {"query": "query: ", "passage": "passage: ", "clustering": "c"}});
+        assert_eq!(
+            written(e5, "query: ", "passage: "),
+            json!({"query": "query: ", "passage": "passage: ", "document": "passage: ", "clustering": "c"})
+        );
+        let by_default = json!({"prompts": {"retrieval": "r: "}, "default_prompt_name": "retrieval"});
+        let all = json!({"retrieval": "r: ", "query": "r: ", "document": "r: "});
+        assert_eq!(written(by_default, "r: ", "r: "), all);
+        assert_eq!(written(json!({}), "q: ", ""), json!({"query": "q: "}));
+        let empty = json!({"query": "q: ", "document": ""});
+        assert_eq!(written(json!({"prompts": empty}), "q: ", ""), empty);
+        assert_eq!(written(json!({}), "", ""), Value::Null);
+    }
 }
