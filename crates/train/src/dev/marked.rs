@@ -68,7 +68,7 @@ impl MarkedSet {
         hasher.finish().to_string()
     }
 
-    /// Precision, recall and F1 of the boundaries with a share of at least one half, over all texts together.
+    /// Precision, recall and F1 of the boundaries with a share above one half, over all texts together.
     pub(super) fn evaluate(
         &self,
         model: &Model,
@@ -87,12 +87,18 @@ impl MarkedSet {
                 let (own, after) = rest.split_at(document.rows() * width);
                 rest = after;
                 let logits = document.gather(own, width);
-                let found: Vec<bool> = logits.chunks_exact(width).map(|row| row[1] >= row[0]).collect();
+                let found: Vec<bool> = logits.chunks_exact(width).map(is_boundary).collect();
                 counts.add(labels, &found);
             }
         }
         Ok(Some(counts.measures()))
     }
+}
+
+/// Whether a token is found to be a boundary. Equal logits say nothing: as by transformers' argmax, the first
+/// label counts, so that a new classifier, whose weights are zeros, finds none.
+fn is_boundary(logits: &[f32]) -> bool {
+    logits[1] > logits[0]
 }
 
 /// All tokens but the last, at which a text ends anyway.
@@ -122,7 +128,7 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::Counts;
+    use super::{Counts, is_boundary};
 
     #[test]
     fn measures_are_over_all_tokens_but_the_last_of_each_text() {
@@ -134,5 +140,13 @@ mod tests {
         let measures = counts.measures();
         assert!(measures.values().all(|value| (value - 2.0 / 3.0).abs() < 1e-15), "{measures:?}");
         assert_eq!(Counts::default().measures()["F1"], 0.0);
+    }
+
+    #[test]
+    fn equal_logits_are_no_boundary() {
+        assert_eq!(
+            [[0.0, 0.0], [0.5, 0.25], [0.25, 0.5]].map(|logits| is_boundary(&logits)),
+            [false, false, true]
+        );
     }
 }
