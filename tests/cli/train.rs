@@ -132,9 +132,18 @@ fn the_best_model_on_a_dev_set_is_saved() {
     // Steps too small to change anything: the model before them stays the first of the best.
     let still = train.replace("--lr 3e-3", "--lr 1e-30");
     let first = workspace.runs(&format!("{still}-first {dev} --eval-every 3"));
-    first.says(["saved the model of step 0, the best on the dev set"]);
+    first.says([
+        "warning: saved the model of step 0, the best on the dev set: training has not made it better",
+    ]);
     let last = workspace.runs(&format!("{still}-last {dev} --eval-every 3 --save-last"));
     assert!(!last.stderr.contains("saved the model of"), "{}", last.stderr);
+
+    // Queries that are judged and not given count as zero.
+    workspace.head("q.tsv", 5, "five.tsv");
+    let fewer = dev.replace("q.tsv", "five.tsv");
+    workspace
+        .runs(&format!("{train}-fewer {fewer}"))
+        .says(["warning: the dev set counts 3 of 8 judged queries as zero, which have no results"]);
 
     let refused = |arguments: &str, message: &str| {
         workspace.toller(&format!("{train}2 {arguments}")).fails(2, &[message]);
@@ -211,7 +220,7 @@ fn a_model_without_a_classifier_gets_one() {
         .fails(2, &["--labels 2: the model has a classifier with 1 label", "leave --labels out"]);
     workspace
         .toller(&format!("{train} --model tiny-bert --steps 1 --labels 2 --loss listwise --output five"))
-        .fails(1, &["a loss over 1 labels, and a model that has 2"]);
+        .fails(1, &["a loss over 1 label, and a model that has 2"]);
 }
 
 #[test]
@@ -222,13 +231,13 @@ fn what_cannot_be_trained_is_refused() {
     };
     fails(2, "dual --data data.jsonl --output out", "--model is missing");
     fails(2, "dual --model model --output out", "there is nothing to learn from");
-    fails(2, "dual --model model --data data.jsonl --output out --lr 0", "--lr 0");
+    fails(2, "dual --model model --data data.jsonl --output out --lr 0", "--lr is 0");
     let batches_of_9 = "dual --model model --data data.jsonl --output out --batch-size 9";
     fails(1, batches_of_9, "8 examples do not fill a batch of 9");
     workspace.write("bad.toml", "model = \"model\"\nunknown = 3\n");
     fails(2, "dual --config bad.toml --output out", "unknown");
     for (content, message) in [
-        (&b"lr = -1\n"[..], "error: --lr -1"),
+        (&b"lr = -1\n"[..], "error: --lr is -1"),
         (b"symmetric = \"yes\"\n", "error: bad.toml: unexpected value 'yes' for '--symmetric' found"),
         (b"lr = \"\xff\"\n", "error: cannot read bad.toml: stream did not contain valid UTF-8"),
     ] {
@@ -242,7 +251,7 @@ fn what_cannot_be_trained_is_refused() {
     fails(2, &format!("{train} --no-in-batch --no-duplicates"), "--no-duplicates has no effect");
     fails(1, &format!("{train} --only query"), "hint: give --untie to make two encoders of one");
     fails(1, &format!("{train} --batch-size 4 --warmup 9 --steps 3"), "a warm-up of 9 steps in a run of 3");
-    fails(2, &format!("{train} --warmup 1.5"), "--warmup 1.5");
+    fails(2, &format!("{train} --warmup 1.5"), "--warmup is 1.5");
     crate::support::copy_folder(&repository("tests/fixtures/models/mpnet"), &workspace.path("mpnet"));
     let relative = workspace.toller("train dual --model mpnet --data data.jsonl --output mpnet-out");
     relative.fails(1, &["error: a model with relative positions cannot be trained", "BERT, ERNIE, RoBERTa"]);
@@ -279,13 +288,16 @@ fn judged_queries_are_learned_from() {
         assert!(card.lines().any(|found| found == line), "{line}: {card}");
     }
     let again = workspace.toller(&format!("{train} --output out --max-length 12"));
-    again.fails(1, &["the checkpoint is of a run with other data"]);
+    again.fails(
+        1,
+        &["out holds a run with other settings: not the same data", "delete this one to start again"],
+    );
     let other =
         workspace.toller(&format!("{train} --negatives mined.jsonl.gz --output out --max-length 12 --lr 1"));
-    other.fails(1, &["with other learning rate: 0.00002, linear, warm-up 0.1 of the steps, not 1, linear"]);
+    other.fails(1, &["learning rate was 0.00002, linear, warm-up 0.1 of the steps, is 1, linear"]);
     workspace.write("foreign.tsv", "nobody\tguns\n");
     let foreign = workspace.toller(&format!("{train} --negatives foreign.tsv --output other"));
-    foreign.fails(1, &["none of the 1 queries of the negatives has a relevant document"]);
+    foreign.fails(1, &["no query of the negatives has a relevant document (1 in all)"]);
     workspace.write("twice.tsv", "rain\twhere is rain from\nrain\twhere is rain from\n");
     let twice =
         train.replace("q.tsv", "twice.tsv").replace("batch-size 4", "batch-size 1 --negatives-per-query 1");
@@ -295,9 +307,10 @@ fn judged_queries_are_learned_from() {
     workspace
         .write("same.jsonl", "{\"query\":\"a\",\"positive\":\"p\"}\n{\"query\":\"b\",\"positive\":\"p\"}\n");
     let same = "train dual --model model --data same.jsonl --batch-size 2 --steps 2 --output same";
-    workspace
-        .runs(same)
-        .says(["1 of them have a positive of another one", "--no-duplicates keeps them apart"]);
+    workspace.runs(same).says([
+        "1 example with a query or a passage of another example",
+        "(--no-duplicates keeps such examples apart)",
+    ]);
     workspace
         .toller(&format!("{same}-apart --no-duplicates"))
         .fails(1, &["there is no batch of 2 examples without"]);
@@ -341,6 +354,62 @@ fn a_token_classifier_is_trained_and_cuts_documents() {
     fails(1, &format!("{segment} --model tiny-bert"), "without a classifier of tokens");
     fails(1, &format!("{segment} --model out --max-length 12 --stride 11"), "but a window has 10");
     fails(2, &format!("{segment} 2 --model out"), "a number from 0 to 1");
+}
+
+#[test]
+fn what_examples_have_wrong_is_said() {
+    let workspace = Workspace::new();
+    let train = "train dual --model tiny-bert --batch-size 2 --steps 1 --max-length 16 --output";
+    let (good, bad) = (
+        "{\"query\": \"city\", \"positive\": \"the city\", \"negative\": \"the city\"}\n",
+        "{\"question\": \"city\", \"positive_ctxs\": []}\n",
+    );
+    workspace.write("bad.jsonl", format!("{good}{bad}{}", good.replace("city", "river")));
+    workspace
+        .toller(&format!("{train} bad --data bad.jsonl"))
+        .fails(1, &["bad.jsonl, line 2: no positive passage"]);
+    workspace.runs(&format!("{train} out --data bad.jsonl --skip-bad-lines")).says([
+        "warning: skipped 1 bad record, the first: bad.jsonl, line 2: no positive passage",
+        "warning: 2 examples with a negative that is a positive of the same query, the first: bad.jsonl, line 1",
+    ]);
+    for ids in [
+        "1\t23\n",
+        "1\t0\t23\t1\n",
+        "q\tQ0\td\t1\t2.5\tx\n",
+        "{\"query_id\": \"1\", \"positives\": [{\"id\": \"a\"}], \"negatives\": []}\n",
+    ] {
+        workspace.write("ids", ids);
+        workspace.toller(&format!("{train} bad --data ids")).fails(
+            1,
+            &[
+                "ids, line 1: identifiers, where texts are expected",
+                "give the texts as --queries and --corpus, and the identifiers as --qrels or --negatives",
+            ],
+        );
+    }
+    workspace.write("x.csv", "query,positive\na,b\n");
+    workspace
+        .toller(&format!("{train} bad --data x.csv"))
+        .fails(1, &["x.csv: CSV is not read as training data", "convert it to JSON lines"]);
+    let alone = format!("{train} bad --data bad.jsonl --skip-bad-lines").replace("size 2", "size 1");
+    workspace
+        .toller(&format!("{alone} --negatives-per-query 0"))
+        .fails(2, &["none of its negatives is taken", "take a negative of each query"]);
+    assert!(!workspace.path("bad").exists());
+}
+
+#[test]
+fn a_model_that_has_diverged_is_an_error() {
+    let workspace = Workspace::new();
+    groups(&workspace);
+    let train = "train dual --model tiny-bert --data groups.jsonl --batch-size 4 --steps 1 --warmup 0 --max-length 16 \
+                 --output out --lr";
+    workspace
+        .toller(&format!("{train} 1e39"))
+        .fails(1, &["the weights of step 1 are not finite", "lower the learning rate"]);
+    assert!(!workspace.path("out/model.safetensors").exists());
+    // There is nothing to go on from, so the output is free.
+    workspace.runs(&format!("{train} 1e-5"));
 }
 
 #[test]

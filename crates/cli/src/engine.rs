@@ -12,6 +12,7 @@ use toller_hub::{Origin, env};
 use toller_ir::counted;
 use toller_simd::Isa;
 use toller_sparse::BuildProgress;
+use toller_train::BadRecords;
 
 use crate::error::{Failure, UsageError};
 use crate::flags;
@@ -197,6 +198,15 @@ impl Narrator {
                 }
                 left_out.problems().for_each(|problem| ui.warning(problem));
             }
+            Event::ExamplesSkipped(BadRecords { count, first }) => {
+                ui.warning(format!("skipped {}, the first: {first}", counted(*count, "bad record")));
+            }
+            Event::ExamplesInspected(found) => {
+                found.problems().for_each(|problem| ui.warning(flags::spelled(&problem, flags::flag)));
+            }
+            Event::DevQueriesMissing { missing, judged } => ui.warning(format!(
+                "the dev set counts {missing} of {judged} judged queries as zero, which have no results"
+            )),
             Event::CheckpointDamaged(error) => {
                 ui.warning(format!("{error}; going on from the checkpoint before it"));
             }

@@ -14,7 +14,7 @@ use toller_sparse::BuildProgress;
 use toller_store::{Damage, StoreWriter};
 use toller_texts::Texts;
 use toller_topk::cuda::DevicePlan;
-use toller_train::{LeftOut, TrainError};
+use toller_train::{BadRecords, Inspected, LeftOut, TrainError};
 
 /// Called with every event, from any thread of the engine.
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
@@ -110,6 +110,17 @@ pub enum Event<'a> {
     },
     /// What judged queries, their judgments and negatives have that makes no example.
     LeftOut(&'a LeftOut),
+    /// Bad records of training data were skipped.
+    ExamplesSkipped(&'a BadRecords),
+    /// All examples of a training were looked at.
+    ExamplesInspected(&'a Inspected),
+    /// Judged queries of a dev set that count as zero: they have no text, or no hits in the run to rank.
+    DevQueriesMissing {
+        /// How many.
+        missing: usize,
+        /// All judged queries.
+        judged: usize,
+    },
     /// A checkpoint of a training is damaged. The run goes on from the one before it.
     CheckpointDamaged(&'a TrainError),
     /// A shard of a store is damaged and is written again.

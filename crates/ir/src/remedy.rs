@@ -193,6 +193,7 @@ terms! {
         Model "model": "The model.",
         NarrowF64 "narrow_f64": "Round float64 to float32.",
         Negatives "negatives": "The negatives of queries.",
+        NoDuplicates "no_duplicates": "Let no text occur twice in a batch.",
         Normalize "normalize": "How scores are normalized before they are combined.",
         Output "output": "Where results are written.",
         Overwrite "overwrite": "Replace what is there.",

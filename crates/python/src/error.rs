@@ -152,7 +152,7 @@ fn is_argument(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// A remedy in Python's words: parameters for settings, functions for commands.
-fn in_python(remedy: &Remedy) -> String {
+pub(crate) fn in_python(remedy: &Remedy) -> String {
     remedy.render(|term| {
         let Term { command, setting, value } = term;
         let Some(command) = command else {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use toller_engine::Training;
-use toller_train::{CrossRun, DualObjective, DualRun, Report, TokenRun};
+use toller_train::{CrossRun, DualObjective, DualRun, Ending, Report, TokenRun};
 
 use crate::by_name::by_name;
 use crate::error::Failed;
@@ -125,12 +125,15 @@ fn train(training: Training, session: &Session) -> Result<Trained, Failed> {
     let (total, mut last) = (trainer.total(), None);
     session.progress("training", trainer.step(), Some(total));
     // Of a run that is stopped, nobody waits for the result: the interruption is raised instead.
-    trainer.run(session.stop(), &card, |report| {
+    let ending = trainer.run(session.stop(), &card, |report| {
         if let Report::Step(step) = report {
             last = Some(step.loss);
             session.progress("training", step.step, Some(total));
         }
     })?;
+    if ending == Ending::Trained && trainer.saves_untrained() {
+        session.warn("saved the model of step 0, the best on the dev set: training has not made it better");
+    }
     let best = trainer.best().map(|best| (best.step, best.measures.clone()));
     Ok((trainer.step(), last, best))
 }

@@ -20,6 +20,7 @@ pub(crate) struct DataSource {
     qrels: Option<Arc<toller_ir::Qrels>>,
     negatives: Option<PathBuf>,
     relevance_level: Option<i32>,
+    skip_bad_lines: bool,
     dev: Option<DevSource>,
 }
 
@@ -35,6 +36,7 @@ impl DataSource {
             qrels: options.qrels.as_ref().map(|qrels| qrels.get().qrels.clone()),
             negatives: options.negatives.clone(),
             relevance_level: options.relevance_level,
+            skip_bad_lines: options.skip_bad_lines,
             dev: options.dev.as_ref().map(|dev| dev.read(read)).transpose()?,
         })
     }
@@ -49,6 +51,7 @@ impl DataSource {
             qrels_file: None,
             negatives: self.negatives.clone(),
             relevance_level: self.relevance_level,
+            skip_bad_lines: self.skip_bad_lines,
             dev: self.dev.as_ref().map(|dev| dev.files(engine)).transpose()?,
         })
     }

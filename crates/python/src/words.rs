@@ -3,7 +3,9 @@
 use toller_engine::{Event, Role, Work};
 use toller_ir::{Explain, counted};
 use toller_sparse::BuildProgress;
+use toller_train::BadRecords;
 
+use crate::error::in_python;
 use crate::work::Session;
 
 /// Reports an event to a session.
@@ -62,6 +64,15 @@ pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
         }
         Event::Skipped { skipped, .. } if skipped.total() > 0 => session.warn(skipped.to_string()),
         Event::LeftOut(left_out) => left_out.problems().for_each(|problem| session.warn(problem)),
+        Event::ExamplesSkipped(BadRecords { count, first }) => {
+            session.warn(format!("skipped {}, the first: {first}", counted(*count, "bad record")));
+        }
+        Event::ExamplesInspected(found) => {
+            found.problems().for_each(|problem| session.warn(in_python(&problem)));
+        }
+        Event::DevQueriesMissing { missing, judged } => session.warn(format!(
+            "the dev set counts {missing} of {judged} judged queries as zero, which have no results"
+        )),
         Event::CheckpointDamaged(error) => {
             session.warn(format!("{error}; going on from the checkpoint before it"));
         }

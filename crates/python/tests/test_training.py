@@ -62,6 +62,8 @@ def test_several_runs_and_scores_decide_as_on_the_command_line(cli: Cli, tmp_pat
     for bad in (
         {"max_score": 0.5},
         {"scores": scores, "relative_margin": -1.0},
+        {"scores": scores, "relative_margin": 1.5},
+        {"scores": scores, "absolute_margin": -1.0},
         {"scores": scores, "max_score": float("nan")},
         {"scores": scores, "min_score": 2.0, "max_score": 1.0},
         {"positives": 0},
@@ -70,6 +72,10 @@ def test_several_runs_and_scores_decide_as_on_the_command_line(cli: Cli, tmp_pat
             toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", **bad)  # type: ignore[arg-type]
     with pytest.raises(toller.InvalidArgument, match="nothing says which documents are relevant"):
         toller.mine(runs, None, tmp_path / "own")
+    with pytest.warns(UserWarning, match='left out 1 relevant document without a score in scores, for example "d6"'):
+        toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", scores=scores)
+    with pytest.raises(toller.InvalidArgument, match="no negative for 2 queries"):
+        toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", scores=scores, max_score=0.01)
 
 
 def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:
@@ -83,7 +89,7 @@ def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:
     for bad in ({"depth": (0, 3)}, {"depth": (3, 2)}, {"negatives": 0}, {"choose": "best"}, {"format": "csv"}):
         with pytest.raises(toller.InvalidArgument):
             toller.mine(run, qrels, output, **bad)  # type: ignore[arg-type]
-    with pytest.warns(UserWarning, match="1 relevant documents are not in corpus"):
+    with pytest.warns(UserWarning, match="1 relevant document missing from corpus"):
         toller.mine(run, qrels, output, corpus=ROWS[:5], queries=QUERIES)
     assert output.is_file()
     corpus = tmp_path / "corpus.jsonl"
@@ -229,11 +235,12 @@ def test_what_cannot_be_trained_is_refused(minilm: Path, work: Path) -> None:
         ({}, "nothing to learn from"),
         ({"queries": QUESTIONS}, "queries needs judgments and texts"),
         ({"data": data, "relevance_level": 2}, "relevance_level is for queries, which is not given"),
-        ({"data": data, "chunk_size": 0}, "chunk_size 0"),
-        ({"data": data, "lr": 0.0}, "lr 0"),
-        ({"data": data, "batch_size": 0}, "batch_size 0"),
-        ({"data": data, "temperature": 0.0}, "temperature 0"),
-        ({"data": data, "warmup": -1.0}, "warmup -1"),
+        ({"data": data, "chunk_size": 0}, "chunk_size is 0"),
+        ({"data": data, "lr": 0.0}, "lr is 0"),
+        ({"data": data, "batch_size": 0}, "batch_size is 0"),
+        ({"data": data, "temperature": 0.0}, "temperature is 0"),
+        ({"data": data, "warmup": -1.0}, "warmup is -1"),
+        ({"data": data, "batch_size": 1, "negatives_per_query": 0}, "none of its negatives is taken"),
         ({"data": data, "epochs": 1.0, "steps": 3}, "epochs and steps"),
         ({"data": data, "loss": "hinge"}, "hinge"),
         ({"data": data, "learning_rate": 1.0}, "no option is named learning_rate"),
@@ -290,6 +297,38 @@ def test_bad_lines_are_skipped_as_on_the_command_line(minilm: Path, cli: Cli, wo
         toller.train_dual(minilm, work / "own", skip_bad_lines=True, **files, **options)  # type: ignore[arg-type]
     for path in (work / "cli").rglob("model.safetensors"):
         assert (work / "own" / path.relative_to(work / "cli")).read_bytes() == path.read_bytes()
+
+
+def test_what_examples_have_wrong_is_a_warning(minilm: Path, work: Path) -> None:
+    data = work / "some.jsonl"
+    good = {"query": "where is rain from", "positive": "rain", "negative": "rain"}
+    other = {"query": "where is snow from", "positive": "rain", "negative": "snow"}
+    bad = {"question": "where is rain from", "positive_ctxs": []}
+    data.write_text("".join(json.dumps(record) + "\n" for record in (good, bad, other)))
+    options = {"data": data, "batch_size": 2, "steps": 1, "max_length": 16}
+    with pytest.raises(toller.Error, match="line 2: no positive passage"):
+        toller.train_dual(minilm, work / "own", **options)  # type: ignore[arg-type]
+    with pytest.warns(UserWarning) as warned:
+        toller.train_dual(minilm, work / "own", skip_bad_lines=True, **options)  # type: ignore[arg-type]
+    said = "\n".join(str(warning.message) for warning in warned)
+    for words in (
+        "skipped 1 bad record, the first: ",
+        "1 example with a negative that is a positive of the same query, the first: ",
+        "1 example with a query or a passage of another example",
+        "(no_duplicates keeps such examples apart)",
+    ):
+        assert words in said, said
+
+
+def test_a_dev_set_warns_of_what_it_cannot_show(minilm: Path, work: Path) -> None:
+    queries = dict(list(QUESTIONS.items())[:5])
+    dev = toller.DevSet(queries, toller.Qrels(JUDGMENTS), PASSAGES)
+    with pytest.warns(UserWarning) as warned:
+        options = {"data": work / "data.jsonl", "batch_size": 4, "steps": 1, "max_length": 16, "lr": 1e-30}
+        toller.train_dual(minilm, work / "own", dev=dev, **options)  # type: ignore[arg-type]
+    said = "\n".join(str(warning.message) for warning in warned)
+    assert "the dev set counts 3 of 8 judged queries as zero, which have no results" in said, said
+    assert "saved the model of step 0, the best on the dev set" in said, said
 
 
 def test_a_token_classifier_is_that_of_the_command_line(cli: Cli, work: Path) -> None:

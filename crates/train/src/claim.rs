@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use toller_files::{DirectoryLock, FileError, is_sealed, names_in, unfinished, write_sealed};
+use toller_files::{DirectoryLock, FileError, is_sealed, names_in, remove_durably, unfinished, write_sealed};
 
 use crate::TrainError;
 use crate::dev::Dev;
@@ -65,11 +65,17 @@ pub(crate) fn describe(
     ])
 }
 
-/// The description of the run, in its output.
+/// The files of a run in its output: its description, its logs, and its figure.
 pub(crate) const RUN: &str = "run.json";
+pub(crate) const LOG: &str = "log.jsonl";
+pub(crate) const EVALUATIONS: &str = "evaluations.jsonl";
+pub(crate) const FIGURE: &str = "training.svg";
 
-/// Takes an empty folder for a run, or checks that the folder holds the same run. No other process can take
-/// the folder while the lock is held.
+/// The folder of its checkpoints.
+pub(crate) const CHECKPOINTS: &str = "checkpoints";
+
+/// Takes a folder for a run if it is empty, or holds a run without a checkpoint; or checks that it holds the
+/// same run. No other process can take the folder while the lock is held.
 pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, TrainError> {
     let names = names_in(output)?;
     let is_ours = |name: &String| name == DirectoryLock::FILE || unfinished(name) == Some(RUN);
@@ -90,12 +96,34 @@ pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, T
     let before = |name: &str| there.get(name).cloned().unwrap_or_default();
     match run.iter().find(|(name, value)| before(name) != **value) {
         None => Ok(lock),
+        Some(_) if !has_begun(output)? => {
+            for log in [LOG, EVALUATIONS].map(|name| output.join(name)).iter().filter(|log| log.exists()) {
+                remove_durably(log)?;
+            }
+            write_sealed(&path, run)?;
+            Ok(lock)
+        }
         Some((what, now)) => {
             let before = before(what);
             // A checksum says nothing.
             let is_readable = !OPAQUE.contains(what) && !before.is_empty() && !now.is_empty();
-            let what = if is_readable { format!("{what}: {before}, not {now}") } else { (*what).to_owned() };
-            Err(TrainError::OtherRun { path, what })
+            let what = match is_readable {
+                true => format!("{what} was {before}, is {now}"),
+                false => format!("not the same {what}"),
+            };
+            Err(TrainError::OtherRun { output: output.to_owned(), what })
         }
     }
+}
+
+/// Whether a run has left a checkpoint or a model in its output.
+fn has_begun(output: &Path) -> Result<bool, TrainError> {
+    let of_run = [RUN, LOG, EVALUATIONS, DirectoryLock::FILE];
+    let is_of_run = |name: &str| of_run.contains(&unfinished(name).unwrap_or(name));
+    let names = names_in(output)?;
+    let is_result = |name: &String| name != CHECKPOINTS && !is_of_run(name);
+    let checkpoints = output.join(CHECKPOINTS);
+    let has_checkpoint =
+        checkpoints.is_dir() && names_in(&checkpoints)?.iter().any(|name| name.ends_with(".json"));
+    Ok(has_checkpoint || names.iter().any(is_result))
 }

@@ -7,7 +7,7 @@ use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
 use toller_eval::EvalError;
 use toller_files::FileError;
-use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, counted, remedy};
 use toller_nn::{NnError, Precision};
 use toller_plot::PlotError;
 use toller_texts::TextsError;
@@ -29,10 +29,10 @@ pub enum TrainError {
     /// A batch without the scores that a distillation needs.
     #[error("the training data have no scores to distil")]
     NoScores,
-    /// The loss or a gradient is no longer a number.
-    #[error("the {what} of step {step} is not finite")]
+    /// The loss, a gradient or weights are no longer numbers.
+    #[error("the {what} of step {step} {} not finite", if *what == "weights" { "are" } else { "is" })]
     NotFinite {
-        /// The loss, or the gradient.
+        /// The loss, the gradient, or the weights.
         what: &'static str,
         /// The step, from 1.
         step: u64,
@@ -71,7 +71,7 @@ pub enum TrainError {
     )]
     Scaling,
     /// A classifier of tokens with another number of labels than two.
-    #[error("the model's classifier of tokens has {0} labels, not 2")]
+    #[error("the model's classifier of tokens has {}, not 2", counted(*_0, "label"))]
     Labels(usize),
     /// A loss that the model cannot have.
     #[error("{0}")]
@@ -98,15 +98,26 @@ pub enum TrainError {
     #[error("{} is not on disk", _0.display())]
     Remote(PathBuf),
     /// A record of the training data.
-    #[error("{}, line {line}: {problem}", path.display())]
+    #[error("{}, {position}: {problem}", path.display())]
     Record {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
-        line: usize,
+        /// The record.
+        position: Position,
         /// What is wrong.
         problem: String,
     },
+    /// Queries and passages that are known by their identifiers, where their texts are needed.
+    #[error("{}, {position}: identifiers, where texts are expected", path.display())]
+    Identifiers {
+        /// The file.
+        path: PathBuf,
+        /// The first record.
+        position: Position,
+    },
+    /// Comma-separated columns.
+    #[error("{}: CSV is not read as training data", _0.display())]
+    Csv(PathBuf),
     /// A query of the training data, with its judgments and negatives.
     #[error("query {query:?}: {problem}")]
     Query {
@@ -125,7 +136,7 @@ pub enum TrainError {
     #[error("all pairs have the label {0}")]
     OneLabel(f64),
     /// Negatives of other queries.
-    #[error("none of the {queries} queries of the negatives has a relevant document")]
+    #[error("no query of the negatives has a relevant document ({queries} in all)")]
     ForeignNegatives {
         /// The queries of the negatives.
         queries: usize,
@@ -137,7 +148,7 @@ pub enum TrainError {
         batch: usize,
     },
     /// A warm-up that does not end.
-    #[error("a warm-up of {warmup} steps in a run of {steps}")]
+    #[error("a warm-up of {} in a run of {steps}", counted(*warmup, "step"))]
     Warmup {
         /// The steps of the warm-up.
         warmup: u64,
@@ -157,7 +168,7 @@ pub enum TrainError {
         id: String,
     },
     /// A number outside of its range.
-    #[error("{setting} {value}")]
+    #[error("{setting} is {value}")]
     OutOfRange {
         /// The setting's name.
         setting: &'static str,
@@ -167,18 +178,18 @@ pub enum TrainError {
         range: &'static str,
     },
     /// Too few examples for one batch.
-    #[error("{examples} examples do not fill a batch of {batch}")]
+    #[error("{} {} not fill a batch of {batch}", counted(*examples, "example"), if *examples == 1 { "does" } else { "do" })]
     TooFew {
         /// The examples.
         examples: usize,
         /// Examples of a batch.
         batch: usize,
     },
-    /// A checkpoint of another run.
-    #[error("{}: the checkpoint is of a run with other {what}", path.display())]
+    /// The output of a run with other settings.
+    #[error("{} holds a run with other settings: {what}", output.display())]
     OtherRun {
-        /// The checkpoint.
-        path: PathBuf,
+        /// The output.
+        output: PathBuf,
         /// What differs.
         what: String,
     },
@@ -269,10 +280,18 @@ impl Explain for TrainError {
             Self::Mismatch(_) => "choose another loss, or another model".into(),
             Self::Remote(_) => "copy the object to a file first".into(),
             Self::Record { .. } => "correct the record; docs/training.md describes the formats".into(),
+            Self::Identifiers { .. } => remedy!(
+                "give the texts as {} and {}, and the identifiers as {} or {}",
+                Setting::Queries,
+                Setting::Corpus,
+                Setting::Qrels,
+                Setting::Negatives
+            ),
+            Self::Csv(_) => "convert it to JSON lines or to tab-separated columns".into(),
             Self::OutOfRange { range, .. } => format!("give {range}").into(),
             Self::TooFew { .. } => "choose smaller batches, or give more examples".into(),
             Self::OtherRun { .. } => {
-                "repeat the run with its first settings, or choose another output".into()
+                "repeat the run with its first settings, choose another output, or delete this one to start again".into()
             }
             Self::Damaged { .. } => "choose another output, or delete this one to start again".into(),
             Self::OutputExists(_) => "choose another output".into(),
@@ -285,12 +304,12 @@ impl Explain for TrainError {
             Self::Encoder(error) => error.place(),
             Self::Texts(error) => error.place(),
             Self::Corpus(error) => error.place(),
-            Self::Record { path, line, .. } => {
-                let position = Some(Position::Line(*line as u64));
-                Some(ErrorPlace { position, ..ErrorPlace::of_file(path) })
+            Self::Record { path, position, .. } | Self::Identifiers { path, position } => {
+                Some(ErrorPlace { position: Some(*position), ..ErrorPlace::of_file(path) })
             }
             Self::Remote(path)
-            | Self::OtherRun { path, .. }
+            | Self::Csv(path)
+            | Self::OtherRun { output: path, .. }
             | Self::Damaged { path, .. }
             | Self::NoRecords(path)
             | Self::OutputExists(path)

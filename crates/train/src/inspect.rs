@@ -4,24 +4,50 @@
 use std::collections::HashSet;
 
 use rayon::prelude::*;
+use toller_ir::{Remedy, Setting, counted, remedy};
 
 use crate::TrainError;
-use crate::data::{Candidate, Example, Source, key};
+use crate::data::{Candidate, Example, Source};
+use crate::lesson::keys;
 use crate::loss::{CrossLoss, DualLoss};
 use crate::settings::Settings;
 use crate::task::Task;
 
 /// What the examples of a run are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspected {
     /// All examples.
     pub examples: usize,
     /// Those that have negatives of their own.
     pub with_negatives: usize,
-    /// Those with a positive that an earlier example has too, where a batch would take it for a negative.
+    /// Those with a query or a passage of an earlier example in the first epoch, where a batch takes it for a
+    /// negative: none, if such examples come into different batches.
     pub repeated: usize,
-    /// Whether such examples come into different batches.
-    pub is_apart: bool,
+    /// Those with a negative that is one of their positives.
+    pub contradictory: usize,
+    /// Where the first of these is.
+    pub first_contradictory: Option<String>,
+}
+
+impl Inspected {
+    /// What a user should know before the model learns it, in words.
+    pub fn problems(&self) -> impl Iterator<Item = Remedy> {
+        let repeated = (self.repeated > 0).then(|| {
+            let examples = counted(self.repeated, "example");
+            remedy!(
+                "{} with a query or a passage of another example; in one batch, a positive may be taken for a \
+                 negative ({} keeps such examples apart)",
+                examples,
+                Setting::NoDuplicates
+            )
+        });
+        let contradictory: Option<Remedy> = self.first_contradictory.as_ref().map(|first| {
+            let examples = counted(self.contradictory, "example");
+            format!("{examples} with a negative that is a positive of the same query, the first: {first}")
+                .into()
+        });
+        contradictory.into_iter().chain(repeated)
+    }
 }
 
 /// Examples that are looked at before their results are added up.
@@ -32,7 +58,9 @@ struct Noted {
     has_negatives: bool,
     /// The least and the largest label of its pairs.
     labels: (f64, f64),
-    positives: Vec<u64>,
+    is_contradictory: bool,
+    /// What no other example of a batch should have.
+    keys: Vec<u64>,
 }
 
 /// Looks at all examples.
@@ -47,19 +75,22 @@ pub(crate) fn inspect(task: &Task, source: &Source, settings: &Settings) -> Resu
         return Err(TrainError::NoExamples);
     }
     task.check_settings(settings)?;
-    let mut found =
-        Inspected { examples: source.len(), is_apart: settings.no_duplicates, ..Inspected::default() };
+    let mut found = Inspected { examples: source.len(), ..Inspected::default() };
     let (mut least, mut largest) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut seen = HashSet::new();
     for first in (0..source.len()).step_by(AT_A_TIME) {
         let block = (first..source.len().min(first + AT_A_TIME)).into_par_iter();
         let noted: Vec<_> = block.map(|index| note(task, source, settings, index)).collect();
-        for noted in noted {
-            let Noted { has_negatives, labels, positives } = noted?;
+        for (index, noted) in (first..).zip(noted) {
+            let Noted { has_negatives, labels, is_contradictory, keys } = noted?;
             found.with_negatives += usize::from(has_negatives);
             (least, largest) = (least.min(labels.0), largest.max(labels.1));
+            if is_contradictory {
+                found.contradictory += 1;
+                found.first_contradictory.get_or_insert_with(|| source.place(index));
+            }
             // Not `any`: all are to be seen.
-            let repeated = positives.into_iter().filter(|positive| !seen.insert(*positive)).count();
+            let repeated = keys.into_iter().filter(|key| !seen.insert(*key)).count();
             found.repeated += usize::from(repeated > 0);
         }
     }
@@ -78,7 +109,7 @@ fn note(task: &Task, source: &Source, settings: &Settings, index: usize) -> Resu
             let id = id.as_deref().unwrap_or_default();
             Some(format!("passage {id:?} has no text, and is not in the collection"))
         }
-        None => task.problem(&example),
+        None => task.problem(&example, settings),
     };
     if let Some(problem) = problem {
         return Err(source.error(index, problem));
@@ -86,32 +117,40 @@ fn note(task: &Task, source: &Source, settings: &Settings, index: usize) -> Resu
     let has_negatives = settings.negatives > 0 && !example.negatives.is_empty();
     let label = example.positives[0].label.unwrap_or(1.0);
     let least = if has_negatives { label.min(0.0) } else { label };
-    let is_shared = task.has_shared_negatives();
-    let positives = if is_shared { example.positives.iter().map(key).collect() } else { Vec::new() };
-    Ok(Noted { has_negatives, labels: (least, label), positives })
+    let is_contradictory = settings.negatives > 0 && example.contradicts_itself();
+    let can_clash = task.has_shared_negatives(settings) && !settings.no_duplicates;
+    let mut keys = if can_clash { keys(index, example, settings, 0) } else { Vec::new() };
+    // An example that has a text twice shares it with no other.
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(Noted { has_negatives, labels: (least, label), is_contradictory, keys })
 }
 
 impl Task {
-    /// Whether passages of other queries are negatives.
-    fn has_shared_negatives(&self) -> bool {
-        matches!(self, Self::Dual { loss: DualLoss::Contrastive { in_batch: true, .. }, .. })
+    /// Whether passages of other queries are negatives, of which a batch of one has none.
+    fn has_shared_negatives(&self, settings: &Settings) -> bool {
+        let is_shared = matches!(self, Self::Dual { loss: DualLoss::Contrastive { in_batch: true, .. }, .. });
+        is_shared && settings.batch_size > 1
     }
 
     /// Whether a query is compared with its own passages alone.
-    fn compares_own(&self) -> bool {
+    fn compares_own(&self, settings: &Settings) -> bool {
         match self {
-            Self::Dual { .. } => !self.has_shared_negatives(),
+            Self::Dual { .. } => !self.has_shared_negatives(settings),
             Self::Cross { loss, .. } => !matches!(loss, CrossLoss::Binary | CrossLoss::TwoLabels),
         }
     }
 
     /// Refuses settings that leave nothing to learn, or that have no effect.
     fn check_settings(&self, settings: &Settings) -> Result<(), TrainError> {
-        if self.compares_own() && settings.negatives == 0 {
-            let problem = "the loss compares a query's own passages, and none of its negatives is taken";
-            return Err(TrainError::Mismatch(problem.to_owned()));
+        if self.compares_own(settings) && settings.negatives == 0 {
+            return Err(TrainError::Options {
+                problem: "a query is compared with its own passages, and none of its negatives is taken".into(),
+                remedy: "take a negative of each query; by the contrastive loss, a batch of several queries needs none"
+                    .into(),
+            });
         }
-        if settings.no_duplicates && !self.has_shared_negatives() {
+        if settings.no_duplicates && !self.has_shared_negatives(settings) {
             let reason = "passages of other queries are no negatives";
             return Err(TrainError::NoEffect { setting: "no_duplicates", reason });
         }
@@ -119,9 +158,9 @@ impl Task {
     }
 
     /// Why an example cannot be learned from.
-    fn problem(&self, example: &Example) -> Option<String> {
-        if self.compares_own() && example.negatives.is_empty() {
-            return Some("no negative, and the loss compares a query's own passages".to_owned());
+    fn problem(&self, example: &Example, settings: &Settings) -> Option<String> {
+        if self.compares_own(settings) && example.negatives.is_empty() {
+            return Some("no negative, and a query is compared with its own passages".to_owned());
         }
         let label = example.positives.iter().find_map(|positive| positive.label);
         match self {

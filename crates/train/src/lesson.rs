@@ -64,10 +64,7 @@ impl Lesson {
         let Settings { seed, batch_size, no_duplicates, .. } = *settings;
         match self {
             Self::Ranking(_, source) if no_duplicates => {
-                let keys = |index| {
-                    let (query, passages) = choose(source, index, settings, epoch)?;
-                    Ok(passages.iter().map(key).chain([key_of_query(&query)]).collect())
-                };
+                let keys = |index| Ok(keys(index, source.get(index)?, settings, epoch));
                 let keys = (0..source.len()).into_par_iter().map(keys);
                 let keys = keys.collect::<Result<Vec<Vec<u64>>, TrainError>>()?;
                 Order::apart(&keys, batch_size, seed, epoch)
@@ -109,22 +106,23 @@ impl Lesson {
 
 /// An example with its passages of an epoch.
 fn pick(source: &Source, index: u32, settings: &Settings, epoch: u64) -> Result<Picked, TrainError> {
-    let (query, passages) = choose(source, index as usize, settings, epoch)?;
+    let (query, passages) = choose(index as usize, source.get(index as usize)?, settings, epoch);
     let candidates = passages.into_iter().map(|candidate| source.fill(candidate));
     Ok(Picked { query, candidates: candidates.collect::<Result<_, _>>()? })
 }
 
+/// What two examples of a batch should not have in common: the query, and the passages of an epoch.
+pub(crate) fn keys(index: usize, example: Example, settings: &Settings, epoch: u64) -> Vec<u64> {
+    let (query, passages) = choose(index, example, settings, epoch);
+    passages.iter().map(key).chain([key_of_query(&query)]).collect()
+}
+
 /// The query of an example, and its passages of an epoch, which may be without their texts.
-fn choose(
-    source: &Source,
-    index: usize,
-    settings: &Settings,
-    epoch: u64,
-) -> Result<(String, Vec<Candidate>), TrainError> {
+fn choose(index: usize, example: Example, settings: &Settings, epoch: u64) -> (String, Vec<Candidate>) {
     let Settings { seed, negatives, .. } = *settings;
-    let Example { query, positives, negatives: all } = source.get(index)?;
+    let Example { query, positives, negatives: all } = example;
     let positive = window(positives.len(), 1, seed, index as u64, epoch);
     let negative = window(all.len(), negatives, seed, index as u64, epoch);
     let chosen = positive.into_iter().map(|at| positives[at].clone());
-    Ok((query, chosen.chain(negative.into_iter().map(|at| all[at].clone())).collect()))
+    (query, chosen.chain(negative.into_iter().map(|at| all[at].clone())).collect())
 }

@@ -31,7 +31,7 @@ mod trainer;
 
 pub use card::{card, token_card};
 pub use data::{
-    Candidate, Example, ExampleFile, Judged, LeftOut, MarkedFile, MarkedText, Negatives, Source,
+    BadRecords, Candidate, Example, ExampleFile, Judged, LeftOut, MarkedFile, MarkedText, Negatives, Source,
     read_negatives,
 };
 pub use dev::{Dev, DevSet, Evaluation, Judge, MarkedSet, RankedSet};

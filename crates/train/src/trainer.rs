@@ -9,7 +9,7 @@ use toller_files::{DirectoryLock, remove_unfinished};
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoints;
-use crate::claim::{RUN, claim, describe};
+use crate::claim::{CHECKPOINTS, EVALUATIONS, FIGURE, LOG, RUN, claim, describe};
 use crate::data::{Order, Source};
 use crate::dev::{Dev, Evaluation, History};
 use crate::dropout::{Dropout, Rates};
@@ -95,12 +95,6 @@ pub enum Ending {
     /// The run was stopped; the same command goes on.
     Stopped,
 }
-
-/// The files of a run in its output.
-const LOG: &str = "log.jsonl";
-const EVALUATIONS: &str = "evaluations.jsonl";
-const FIGURE: &str = "training.svg";
-const CHECKPOINTS: &str = "checkpoints";
 
 impl Trainer {
     /// Prepares a run, or goes on with the one that `output` holds.
@@ -208,8 +202,8 @@ impl Trainer {
 
     /// What the examples are, but for those of a token classifier.
     #[must_use]
-    pub fn inspected(&self) -> Option<Inspected> {
-        self.inspected
+    pub fn inspected(&self) -> Option<&Inspected> {
+        self.inspected.as_ref()
     }
 
     /// Checkpoints that were damaged. The run goes on from an earlier one.
@@ -222,6 +216,13 @@ impl Trainer {
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// Whether the model that a finished run saves is the one before training, since none was better.
+    #[must_use]
+    pub fn saves_untrained(&self) -> bool {
+        let saves_best = self.dev.as_ref().is_some_and(|evaluator| !evaluator.dev.saves_last);
+        saves_best && self.best().is_some_and(|best| best.step == 0)
     }
 
     /// The evaluation with the best value so far.
@@ -276,6 +277,7 @@ impl Trainer {
         if !is_due || evaluator.history.has(self.step) {
             return Ok(true);
         }
+        self.model.check_weights(self.step)?;
         on_report(Report::Evaluating);
         let started = Instant::now();
         let Some(measures) = evaluator.dev.set.evaluate(&self.model, stop)? else { return Ok(false) };
@@ -296,6 +298,7 @@ impl Trainer {
 
     /// Writes a checkpoint, after the logs that belong to it, and the figure.
     fn save_state(&mut self) -> Result<(), TrainError> {
+        self.model.check_weights(self.step)?;
         self.log.sync()?;
         if let Some(evaluator) = &self.dev {
             evaluator.log.sync()?;

@@ -49,6 +49,8 @@ pub struct TrainingData {
     pub negatives: Option<PathBuf>,
     /// The lowest grade that is relevant; `None` for 1.
     pub relevance_level: Option<i32>,
+    /// Whether bad records of the files of examples are skipped, and reported.
+    pub skip_bad_lines: bool,
     /// What the model is evaluated on.
     pub dev: Option<Dev<DevData>>,
 }
@@ -115,7 +117,8 @@ pub(super) fn file_name(path: &Path) -> Option<String> {
 impl Engine {
     /// Opens the examples.
     pub(super) fn examples(&self, data: &TrainingData) -> Result<Source, EngineError> {
-        let files = data.data.iter().map(|path| ExampleFile::open(path)).collect::<Result<_, _>>()?;
+        let files = data.data.iter().map(|path| self.example_file(path, data.skip_bad_lines));
+        let files = files.collect::<Result<_, TrainError>>()?;
         let texts = data.corpus.as_ref().map(|corpus| self.passages(corpus)).transpose()?;
         let judged = match (&data.queries, &data.qrels, &texts) {
             (Some(queries), Some(qrels), Some(texts)) => {
@@ -130,6 +133,17 @@ impl Engine {
             _ => None,
         };
         Ok(Source::new(files, judged, texts))
+    }
+
+    fn example_file(&self, path: &Path, skip_bad_lines: bool) -> Result<ExampleFile, TrainError> {
+        if !skip_bad_lines {
+            return ExampleFile::open(path);
+        }
+        let (file, skipped) = ExampleFile::open_skipping(path)?;
+        if let Some(skipped) = &skipped {
+            self.notify(Event::ExamplesSkipped(skipped));
+        }
+        Ok(file)
     }
 
     /// The passages of a collection by identifier.

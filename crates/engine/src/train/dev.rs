@@ -45,8 +45,24 @@ impl DevData {
 }
 
 impl Engine {
-    /// Opens a dev set. `corpus` is the collection of the examples.
+    /// Opens a dev set, and reports judged queries that it cannot rank. `corpus` is the collection of the
+    /// examples.
     pub(super) fn dev_set(
+        &self,
+        data: &DevData,
+        task: &Task,
+        corpus: Option<&TextFiles<CollectionFormat>>,
+        relevance_level: i32,
+    ) -> Result<RankedSet, EngineError> {
+        let set = self.ranked_set(data, task, corpus, relevance_level)?;
+        let (missing, judged) = set.missing();
+        if missing > 0 {
+            self.notify(Event::DevQueriesMissing { missing, judged });
+        }
+        Ok(set)
+    }
+
+    fn ranked_set(
         &self,
         data: &DevData,
         task: &Task,

@@ -70,6 +70,9 @@ impl Engine {
 
     fn ready(&self, trainer: Trainer, card: String) -> Training {
         trainer.damaged().iter().for_each(|error| self.notify(Event::CheckpointDamaged(error)));
+        if let Some(found) = trainer.inspected() {
+            self.notify(Event::ExamplesInspected(found));
+        }
         Training { trainer, card }
     }
 }

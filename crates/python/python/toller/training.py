@@ -172,8 +172,8 @@ class TrainOptions(RunOptions, total=False):
     """The options of what ranks passages, and of every run (`RunOptions`).
 
     A model learns from files of examples (`data`); or from `queries`, their judgments, the texts of passages in
-    `corpus`, and `negatives` as `toller.mine` writes them (jsonl, pairs, t2ranking). With `skip_bad_lines`, bad lines of
-    queries and collections are counted and skipped.
+    `corpus`, and `negatives` as `toller.mine` writes them (jsonl, pairs, t2ranking). With `skip_bad_lines`, bad records of
+    examples, queries and collections are counted and skipped.
     """
 
     queries: Texts

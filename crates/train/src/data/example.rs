@@ -50,6 +50,19 @@ pub struct Candidate {
     pub label: Option<f64>,
 }
 
+impl Example {
+    /// Whether a negative is one of the positives: by its identifier, or by its text.
+    pub(crate) fn contradicts_itself(&self) -> bool {
+        let is_same = |one: &Candidate, other: &Candidate| {
+            let has_id = one.id.is_some() && one.id == other.id;
+            has_id || one.text.is_some() && (&one.title, &one.text) == (&other.title, &other.text)
+        };
+        self.negatives
+            .iter()
+            .any(|negative| self.positives.iter().any(|positive| is_same(negative, positive)))
+    }
+}
+
 /// Identifies a passage: by its identifier if it has one, else by its text.
 pub(crate) fn key(candidate: &Candidate) -> u64 {
     match &candidate.id {
@@ -74,5 +87,29 @@ impl Candidate {
     #[must_use]
     pub fn plain(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Candidate, Example};
+
+    #[test]
+    fn a_negative_may_be_a_positive() {
+        let of = |id: &str, text: Option<&str>| Candidate {
+            id: (!id.is_empty()).then(|| id.to_owned()),
+            text: text.map(str::to_owned),
+            ..Candidate::default()
+        };
+        let contradicts = |positive: Candidate, negative: Candidate| {
+            let (positives, negatives) = (vec![of("z", None), positive], vec![of("y", None), negative]);
+            Example { query: "q".to_owned(), positives, negatives }.contradicts_itself()
+        };
+        assert!(contradicts(of("a", None), of("a", Some("t"))));
+        assert!(contradicts(of("", Some("t")), of("b", Some("t"))));
+        assert!(!contradicts(of("a", None), of("b", None)));
+        assert!(!contradicts(of("a", Some("t")), of("b", Some("u"))));
+        let titled = Candidate { title: Some("T".to_owned()), ..of("", Some("t")) };
+        assert!(!contradicts(of("", Some("t")), titled));
     }
 }

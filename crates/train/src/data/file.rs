@@ -4,11 +4,12 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use toller_files::Checksum;
+use toller_ir::Position;
 
 use super::records::{Form, Records};
 use super::{
     Example, record,
-    tsv::{self, Last},
+    tsv::{self, Header, Last},
 };
 use crate::TrainError;
 
@@ -17,7 +18,21 @@ pub struct ExampleFile {
     records: Records,
     /// What the last column of lines is; `None` for JSON.
     last: Option<Last>,
+    /// The records that are examples, if others were skipped.
+    kept: Option<Vec<u32>>,
 }
+
+/// The bad records of a file that were skipped.
+#[derive(Debug)]
+pub struct BadRecords {
+    /// How many.
+    pub count: usize,
+    /// What is wrong with the first.
+    pub first: TrainError,
+}
+
+/// Lines that show whether a file has texts: numbers alone in all of them are no accident.
+const SHOWING: usize = 200;
 
 impl ExampleFile {
     /// Maps a file, and checks every record. Of a compressed file and of Parquet, a temporary copy is mapped.
@@ -25,23 +40,72 @@ impl ExampleFile {
     /// # Errors
     /// When the file cannot be read, or has a bad record.
     pub fn open(path: &Path) -> Result<Self, TrainError> {
-        let mut records = Records::open(path)?;
-        let mut last = None;
-        if records.form() == Form::Lines {
-            let header = tsv::header(records.get(0)).map_err(|problem| records.error(0, problem))?;
-            if header.is_some() {
-                records.skip_first();
-            }
-            last = Some(header.unwrap_or(Last::Any));
-        }
-        let opened = Self { records, last };
+        let opened = Self::map(path)?;
         (0..opened.len()).into_par_iter().try_for_each(|index| opened.get(index).map(drop))?;
         Ok(opened)
     }
 
+    /// The same, but skips bad records.
+    ///
+    /// # Errors
+    /// When the file cannot be read, has identifiers for texts, or all its records are bad.
+    pub fn open_skipping(path: &Path) -> Result<(Self, Option<BadRecords>), TrainError> {
+        let mut opened = Self::map(path)?;
+        let is_good: Vec<bool> =
+            (0..opened.len()).into_par_iter().map(|index| opened.get(index).is_ok()).collect();
+        let first = is_good.iter().position(|is_good| !is_good);
+        let Some(first) = first.and_then(|first| opened.get(first).err()) else { return Ok((opened, None)) };
+        let kept: Vec<u32> =
+            (0..).zip(&is_good).filter(|(_, is_good)| **is_good).map(|(index, _)| index).collect();
+        if kept.is_empty() {
+            return Err(first);
+        }
+        let count = is_good.len() - kept.len();
+        opened.kept = Some(kept);
+        Ok((opened, Some(BadRecords { count, first })))
+    }
+
+    /// Maps a file whose records are not checked yet.
+    fn map(path: &Path) -> Result<Self, TrainError> {
+        let mut records = Records::open(path)?;
+        if records.form() != Form::Lines {
+            return Ok(Self { records, last: None, kept: None });
+        }
+        if is_csv(path, records.get(0)) {
+            return Err(TrainError::Csv(path.to_owned()));
+        }
+        let mut last = None;
+        match tsv::header(records.get(0)).map_err(|problem| records.error(0, problem))? {
+            Some(Header(said)) => {
+                records.skip_first();
+                last = said;
+            }
+            None => {
+                let showing = 0..records.len().min(SHOWING);
+                if tsv::are_identifiers(showing.map(|index| records.get(index))) {
+                    return Err(records.without_texts(0));
+                }
+            }
+        }
+        if last.is_none() && records.len() > 0 {
+            last = Some(Last::of(records.get(0)));
+        }
+        Ok(Self { records, last: last.or(Some(Last::Text)), kept: None })
+    }
+
+    /// The record of an example.
+    fn record(&self, index: usize) -> usize {
+        self.kept.as_ref().map_or(index, |kept| kept[index] as usize)
+    }
+
     /// The error that an example has this problem.
     pub(crate) fn error(&self, index: usize, problem: String) -> TrainError {
-        self.records.error(index, problem)
+        self.records.error(self.record(index), problem)
+    }
+
+    /// Where an example is.
+    pub(crate) fn position(&self, index: usize) -> Position {
+        self.records.position(self.record(index))
     }
 
     /// The file.
@@ -52,7 +116,7 @@ impl ExampleFile {
     /// The number of examples.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.records.len()
+        self.kept.as_ref().map_or_else(|| self.records.len(), Vec::len)
     }
 
     /// Whether there is no example.
@@ -72,13 +136,24 @@ impl ExampleFile {
     /// # Errors
     /// When the record is bad.
     pub fn get(&self, index: usize) -> Result<Example, TrainError> {
-        let bytes = self.records.get(index);
+        let record = self.record(index);
+        let bytes = self.records.get(record);
         let parsed = match self.last {
             None => record::parse(bytes),
             Some(last) => tsv::parse(bytes, last),
         };
-        parsed.map_err(|problem| self.records.error(index, problem))
+        parsed.map_err(|problem| match self.last {
+            None if record::has_only_identifiers(bytes) => self.records.without_texts(record),
+            _ => self.records.error(record, problem),
+        })
     }
+}
+
+/// Whether a file is CSV by its name, and its first line does not look tab-separated.
+fn is_csv(path: &Path, first: &[u8]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let is_named = name.ends_with(".csv") || name.contains(".csv.");
+    is_named && !first.contains(&b'\t')
 }
 
 #[cfg(test)]
@@ -110,6 +185,59 @@ mod tests {
         std::fs::write(&path, "query\tpassage\na\tb\nc\n").unwrap();
         let error = ExampleFile::open(&path).err().unwrap().to_string();
         assert!(error.contains("data.jsonl, line 3: expected a query, a positive"), "{error}");
+    }
+
+    #[test]
+    fn bad_records_are_skipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.json");
+        let (good, bad) = (
+            r#"{"question": "q", "positive_ctxs": [{"text": "p"}]}"#,
+            r#"{"question": "q", "positive_ctxs": []}"#,
+        );
+        std::fs::write(&path, format!("[{good}, {bad}, {good}, {bad}]")).unwrap();
+        let error = ExampleFile::open(&path).err().unwrap().to_string();
+        assert!(error.contains("data.json, record ") && error.contains(": no positive passage"), "{error}");
+        let (file, skipped) = ExampleFile::open_skipping(&path).unwrap();
+        let skipped = skipped.unwrap();
+        assert_eq!((file.len(), skipped.count), (2, 2));
+        assert!(skipped.first.to_string().ends_with("data.json, record 2: no positive passage"));
+        assert_eq!(file.get(1).unwrap().query, "q");
+        assert!(file.error(1, "no".to_owned()).to_string().ends_with("data.json, record 3: no"));
+        std::fs::write(&path, format!("{good}\n{good}\n")).unwrap();
+        assert!(ExampleFile::open_skipping(&path).unwrap().1.is_none());
+        std::fs::write(&path, format!("{bad}\n")).unwrap();
+        assert!(ExampleFile::open_skipping(&path).is_err(), "there is nothing else");
+    }
+
+    #[test]
+    fn what_has_no_texts_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        for content in [
+            "1\t23\n1\t24\n",
+            "1\t0\t23\t1\n",
+            "q Q0\t0\td\t1\n",
+            "{\"query_id\": \"1\", \"positives\": [{\"id\": \"a\"}], \"negatives\": [{\"id\": \"b\"}]}\n",
+        ] {
+            std::fs::write(&path, content).unwrap();
+            for error in [ExampleFile::open(&path).err(), ExampleFile::open_skipping(&path).err()] {
+                let error = error.unwrap();
+                assert!(error.to_string().ends_with("data, line 1: identifiers, where texts are expected"));
+                let hint = "give the texts as queries and corpus, and the identifiers as qrels or negatives";
+                assert_eq!(error.remedy().unwrap().to_string(), hint);
+            }
+        }
+        for content in ["query\tpositive\n1\t2\n", "1\t23\none\ttwo\n"] {
+            std::fs::write(&path, content).unwrap();
+            assert!(ExampleFile::open(&path).is_ok(), "{content}");
+        }
+        let csv = folder.path().join("data.csv");
+        std::fs::write(&csv, "query,positive\na,b\n").unwrap();
+        let error = ExampleFile::open(&csv).err().unwrap();
+        assert!(error.to_string().ends_with("data.csv: CSV is not read as training data"), "{error}");
+        std::fs::write(&csv, "a\tb\n").unwrap();
+        assert!(ExampleFile::open(&csv).is_ok(), "a name alone decides nothing");
     }
 
     #[test]

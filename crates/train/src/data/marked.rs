@@ -6,6 +6,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde::Deserialize;
 use toller_files::Checksum;
+use toller_ir::counted;
 
 use super::records::{Form, Records};
 use crate::TrainError;
@@ -59,7 +60,8 @@ impl MarkedText {
             let further = further.ok_or_else(|| format!("the boundary {boundary} after {characters}"))?;
             let Some((last, c)) = text[end..].char_indices().nth(further - 1) else {
                 let length = text.chars().count();
-                return Err(format!("the boundary {boundary} in a text of {length} characters"));
+                let length = counted(length, "character");
+                return Err(format!("the boundary {boundary} in a text of {length}"));
             };
             (characters, end) = (boundary, end + last + c.len_utf8());
             ends.push(text[..end].trim_end().len());
@@ -164,7 +166,7 @@ mod tests {
         for (json, problem) in [
             (r#"{"text": "ab"}"#, "expected \"text\" and"),
             (r#"{"text": "ab", "boundaries": [1], "segments": ["ab"]}"#, "expected \"text\" and"),
-            (r#"{"text": "甲", "boundaries": [2]}"#, "the boundary 2 in a text of 1 characters"),
+            (r#"{"text": "甲", "boundaries": [2]}"#, "the boundary 2 in a text of 1 character"),
             (r#"{"text": "ab", "boundaries": [2, 1]}"#, "the boundary 1 after 2"),
             (r#"{"text": "ab", "boundaries": [0]}"#, "the boundary 0 after 0"),
             (r#"{"text": "ab", "boundaries": ["1"]}"#, "invalid type"),

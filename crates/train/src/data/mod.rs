@@ -16,7 +16,7 @@ mod waiting;
 
 pub use example::{Candidate, Example};
 pub(crate) use example::{key, key_of_query};
-pub use file::ExampleFile;
+pub use file::{BadRecords, ExampleFile};
 pub use marked::{MarkedFile, MarkedText};
 pub use negatives::{Negatives, read_negatives};
 pub(crate) use order::{Order, window};

@@ -110,8 +110,10 @@ fn parse(line: &[u8]) -> Result<Line, String> {
         return Err(format!("a line of a TREC run; toller mine makes negatives of a run ({EXPECTED})"));
     }
     let [query, id, rest @ ..] = &columns[..] else { return Err(EXPECTED.to_owned()) };
-    let score =
-        rest.get(1).map(|score| score.parse().map_err(|_| format!("{score:?} is no score"))).transpose()?;
+    let score = rest
+        .get(1)
+        .map(|score| score.parse().map_err(|_| format!("{score:?} is not a score")))
+        .transpose()?;
     let [query_id, id] = [query, id].map(|id| JsonId::Text((*id).to_owned()));
     Ok(Line { query_id, negatives: vec![Negative { id, score }] })
 }

@@ -9,13 +9,17 @@ use parquet::record::Field;
 use serde_json::Value;
 use toller_corpus::parquet::guard;
 use toller_files::FileError;
+use toller_ir::Position;
 
 use crate::TrainError;
 
 /// Writes each row as a line of JSON, its columns in the order of the file.
 pub(super) fn write_lines(path: &Path, file: &File, out: &mut impl Write) -> Result<(), TrainError> {
-    let bad =
-        |row: usize, problem: String| TrainError::Record { path: path.to_owned(), line: row + 1, problem };
+    // A row becomes a line.
+    let bad = |row: usize, problem: String| {
+        let position = Position::Line(row as u64 + 1);
+        TrainError::Record { path: path.to_owned(), position, problem }
+    };
     let file = file.try_clone().map_err(FileError::on("open", path))?;
     let reader = guard(|| SerializedFileReader::new(file)).map_err(|error| bad(0, error.0))?;
     let mut rows = guard(|| reader.get_row_iter(None)).map_err(|error| bad(0, error.0))?;

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use toller_ir::counted;
 
 use super::column::Column;
 use super::{Candidate, Example};
@@ -91,6 +92,19 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Example, String> {
     example.checked()
 }
 
+/// Whether a record has identifiers of queries and passages, and no text.
+pub(super) fn has_only_identifiers(bytes: &[u8]) -> bool {
+    let is_by_id = |(name, value): &(String, Value)| match (Column::named(name), value) {
+        (Some(Column::Identifier | Column::Label), _) => true,
+        (_, Value::Array(passages)) => {
+            passages.iter().all(|own| passage(own).is_ok_and(|own| own.text.is_none()))
+        }
+        _ => false,
+    };
+    serde_json::from_slice(bytes)
+        .is_ok_and(|Fields(fields)| !fields.is_empty() && fields.iter().all(is_by_id))
+}
+
 fn query(fields: &Fields, names: &[&str]) -> Result<String, String> {
     fields.text(names).ok_or_else(|| format!("no text {:?}", names.join(" or ")))
 }
@@ -103,7 +117,7 @@ fn columns(fields: &Fields) -> Result<Example, String> {
     for (name, value) in &fields.0 {
         match Column::named(name) {
             Some(Column::Label) => {
-                label = Some(number(value).ok_or_else(|| format!("the {name} {value} is no number"))?);
+                label = Some(number(value).ok_or_else(|| format!("the {name} {value} is not a number"))?);
                 continue;
             }
             Some(Column::Identifier) => continue,
@@ -195,7 +209,7 @@ fn texts(fields: &Fields, texts: &str, scores: &str) -> Result<Vec<Candidate>, S
     let texts = fields.list(&[texts])?;
     let scores = fields.list(&[scores])?;
     if !scores.is_empty() && scores.len() != texts.len() {
-        return Err(format!("{} texts and {} scores", texts.len(), scores.len()));
+        return Err(format!("{} and {}", counted(texts.len(), "text"), counted(scores.len(), "score")));
     }
     let scores = scores.iter().map(Value::as_f64).chain(std::iter::repeat(None));
     texts.iter().zip(scores).map(|(text, score)| Ok(Candidate { score, ..passage(text)? })).collect()
@@ -239,7 +253,7 @@ fn passage(value: &Value) -> Result<Candidate, String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::parse;
+    use super::{has_only_identifiers, parse};
 
     fn texts(json: &str) -> (String, Vec<String>, Vec<String>) {
         let example = parse(json.as_bytes()).unwrap();
@@ -293,12 +307,28 @@ mod tests {
     }
 
     #[test]
+    fn records_without_texts_are_noticed() {
+        for (json, expected) in [
+            (r#"{"query_id": "1", "positives": [{"id": "a"}], "negatives": [{"id": "b", "rank": 3}]}"#, true),
+            (r#"{"query_id": 1, "positive_document_ids": ["d"], "negative_document_ids": []}"#, true),
+            (r#"{"qid": 1, "pid": 2, "label": 1}"#, true),
+            (r#"{"query_id": "1", "positives": [{"id": "a", "text": "p"}], "negatives": []}"#, false),
+            (r#"{"query_id": "1", "query": "q", "positives": [{"id": "a"}], "negatives": []}"#, false),
+            (r#"{"pos": ["p"]}"#, false),
+            ("{}", false),
+            ("[1]", false),
+        ] {
+            assert_eq!(has_only_identifiers(json.as_bytes()), expected, "{json}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (json, problem) in [
             (r#"{"a": "one"}"#, "expected DPR's"),
             ("[1]", "an object"),
             (r#"{"query": "q", "pos": []}"#, "no positive"),
-            (r#"{"query": "q", "pos": ["p"], "pos_scores": [1, 2]}"#, "1 texts and 2 scores"),
+            (r#"{"query": "q", "pos": ["p"], "pos_scores": [1, 2]}"#, "1 text and 2 scores"),
             (r#"{"query": "q", "positives": [{"rank": 1}]}"#, "without text and identifier"),
             (r#"{"pos": ["p"]}"#, "no text \"query\""),
             (r#"{"anchor": null, "positive": "p", "negative": "n"}"#, "anchor is null"),
@@ -309,7 +339,7 @@ mod tests {
             (r#"{"query": "q", "docid": "p"}"#, "expected DPR's"),
             (r#"{"query": "q", "positive": "p", "hard_negatives": [1]}"#, "1 in hard_negatives"),
             (r#"{"query": "q", "positive": "p", "more": ["n"]}"#, "more is [\"n\"]"),
-            (r#"{"query": "q", "passage": "p", "label": "yes"}"#, "the label \"yes\" is no number"),
+            (r#"{"query": "q", "passage": "p", "label": "yes"}"#, "the label \"yes\" is not a number"),
             (r#"{"query": "q", "negative": "n"}"#, "expected DPR's"),
             (r#"{"query": " ", "positive": "p"}"#, "the query is empty"),
             (r#"{"query": "q", "pos": [""]}"#, "a positive passage is empty"),

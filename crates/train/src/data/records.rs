@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use toller_files::Checksum;
+use toller_ir::Position;
 
 use super::content;
 use crate::TrainError;
@@ -22,8 +23,10 @@ pub(super) struct Records {
 /// What the records are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// JSON objects.
+    /// JSON objects, one in each line.
     Json,
+    /// JSON objects in an array.
+    Array,
     /// Lines of anything else.
     Lines,
 }
@@ -40,11 +43,11 @@ impl Records {
         let (places, form) = match [begin.next(), begin.next()] {
             [Some(b'['), Some(b'{' | b']')] => {
                 let elements = elements(&map[start..]).map_err(|place| {
-                    let line = line_of(&map, start + place);
-                    let problem = "an element that is no object, or an array without an end".to_owned();
-                    TrainError::Record { path: path.to_owned(), line, problem }
+                    let position = Position::Line(line_of(&map, start + place));
+                    let problem = "an element that is not an object, or an array without an end".to_owned();
+                    TrainError::Record { path: path.to_owned(), position, problem }
                 })?;
-                (elements.into_iter().map(|own| own.start + start..own.end + start).collect(), Form::Json)
+                (elements.into_iter().map(|own| own.start + start..own.end + start).collect(), Form::Array)
             }
             [Some(b'{') | None, _] => (lines(&map, start), Form::Json),
             _ => (lines(&map, start), Form::Lines),
@@ -78,8 +81,20 @@ impl Records {
 
     /// The error that a record has this problem.
     pub(super) fn error(&self, index: usize, problem: String) -> TrainError {
-        let line = line_of(&self.map, self.places[index].start);
-        TrainError::Record { path: self.path.clone(), line, problem }
+        TrainError::Record { path: self.path.clone(), position: self.position(index), problem }
+    }
+
+    /// The error that a record has identifiers alone.
+    pub(super) fn without_texts(&self, index: usize) -> TrainError {
+        TrainError::Identifiers { path: self.path.clone(), position: self.position(index) }
+    }
+
+    /// Where a record is. An array is often one long line.
+    pub(super) fn position(&self, index: usize) -> Position {
+        match self.form {
+            Form::Array => Position::Record(index as u64 + 1),
+            Form::Json | Form::Lines => Position::Line(line_of(&self.map, self.places[index].start)),
+        }
     }
 
     /// The file.
@@ -89,8 +104,8 @@ impl Records {
 }
 
 /// The line of a byte, from 1.
-fn line_of(bytes: &[u8], place: usize) -> usize {
-    bytes[..place].iter().filter(|&&byte| byte == b'\n').count() + 1
+fn line_of(bytes: &[u8], place: usize) -> u64 {
+    bytes[..place].iter().filter(|&&byte| byte == b'\n').count() as u64 + 1
 }
 
 /// The lines from `start` on that are not blank.
@@ -108,7 +123,7 @@ fn lines(bytes: &[u8], mut start: usize) -> Vec<Range<usize>> {
 /// The elements of an array of objects. A truncated last element is a record that does not parse.
 ///
 /// # Errors
-/// The place of what is no object, or of the end of an array that does not end.
+/// The place of what is not an object, or of the end of an array that does not end.
 fn elements(bytes: &[u8]) -> Result<Vec<Range<usize>>, usize> {
     let mut found = Vec::new();
     let (mut depth, mut start, mut has_ended) = (0_usize, None, false);

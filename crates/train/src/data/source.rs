@@ -194,8 +194,23 @@ impl Source {
                 Some(rest) => index = rest,
             }
         }
-        let query = self.judged.as_ref().map(|judged| judged.examples[index].id.clone()).unwrap_or_default();
-        TrainError::Query { query, problem }
+        TrainError::Query { query: self.query_id(index), problem }
+    }
+
+    /// The place of an example, in words.
+    pub(crate) fn place(&self, mut index: usize) -> String {
+        for file in &self.files {
+            match index.checked_sub(file.len()) {
+                None => return format!("{}, {}", file.path().display(), file.position(index)),
+                Some(rest) => index = rest,
+            }
+        }
+        format!("query {:?}", self.query_id(index))
+    }
+
+    /// The query of a judged example.
+    fn query_id(&self, index: usize) -> String {
+        self.judged.as_ref().map(|judged| judged.examples[index].id.clone()).unwrap_or_default()
     }
 
     /// The files that have no example.

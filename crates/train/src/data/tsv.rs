@@ -1,5 +1,7 @@
 //! A record of tab-separated columns: texts in the order query, positive, negatives, or RocketQA's.
 
+use std::str::Utf8Error;
+
 use super::column::Column;
 use super::{Candidate, Example};
 
@@ -7,22 +9,59 @@ use super::{Candidate, Example};
 const EXPECTED: &str = "expected a query, a positive and negatives, separated by tabs; or RocketQA's query, title, \
      text, [title, text,] label";
 
-/// What the last column of a line is.
+/// What the last column of the lines of a file is, after a query and a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Last {
-    /// A label if it is a number, else a text.
-    Any,
-    /// A text, whatever it looks like.
+    /// By the header, a text, whatever it looks like.
     Text,
-    /// A label.
+    /// By the header, a label.
     Label,
+    /// By the first record, a text, which is not a number.
+    Plain,
+    /// By the first record, a label, from 0 to 1.
+    Labelled,
 }
 
-/// What a first line says of the last column, if it names the columns.
+/// What a first line that names the columns says of the last; `None` if it names a query and a text alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header(pub(super) Option<Last>);
+
+impl Last {
+    /// What the first record says.
+    pub(super) fn of(line: &[u8]) -> Self {
+        let columns = columns(line).unwrap_or_default();
+        let is_labelled = columns.len() > 2 && columns.last().is_some_and(|own| number(own).is_some());
+        if is_labelled { Self::Labelled } else { Self::Plain }
+    }
+}
+
+/// The columns of a line.
+fn columns(line: &[u8]) -> Result<Vec<&str>, Utf8Error> {
+    Ok(std::str::from_utf8(line)?.trim_end_matches(['\r', '\n']).split('\t').collect())
+}
+
+fn number(column: &str) -> Option<f64> {
+    column.trim().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// Whether lines have identifiers where texts are expected: numbers alone, judgments, or lines of a TREC run.
+pub(super) fn are_identifiers<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> bool {
+    let is_number = |column: &str| number(column).is_some();
+    lines.all(|line| match columns(line).unwrap_or_default()[..] {
+        [_, "0" | "Q0", _, grade] if is_number(grade) => true,
+        [_, "0" | "Q0", _, rank, score, _] if is_number(rank) && is_number(score) => true,
+        [first, ref others @ ..] => {
+            !others.is_empty() && is_number(first) && others.iter().all(|column| is_number(column))
+        }
+        [] => false,
+    })
+}
+
+/// Reads a first line that names the columns.
 ///
 /// # Errors
 /// When the columns are not in an order that can be read.
-pub(super) fn header(line: &[u8]) -> Result<Option<Last>, String> {
+pub(super) fn header(line: &[u8]) -> Result<Option<Header>, String> {
     use Column::{Identifier, Label, Negative, Query, Text, Title};
     let column = |name: &[u8]| Column::named(std::str::from_utf8(name).ok()?);
     let columns: Option<Vec<Column>> = line.split(|&byte| byte == b'\t').map(column).collect();
@@ -32,11 +71,11 @@ pub(super) fn header(line: &[u8]) -> Result<Option<Last>, String> {
             Err("the header names a column of identifiers; leave out columns that hold no texts".to_owned())
         }
         [Query, Text, Label] | [Query, Title, Text, Label] | [Query, Title, Text, Title, Text, Label] => {
-            Ok(Some(Last::Label))
+            Ok(Some(Header(Some(Last::Label))))
         }
-        [Query, Text] => Ok(Some(Last::Any)),
+        [Query, Text] => Ok(Some(Header(None))),
         [Query, Text, ref negatives @ ..] if negatives.iter().all(|own| matches!(own, Text | Negative)) => {
-            Ok(Some(Last::Text))
+            Ok(Some(Header(Some(Last::Text))))
         }
         _ => {
             Err("the header's columns are not in the order query, positive, negatives; or query, positive, \
@@ -51,13 +90,15 @@ pub(super) fn header(line: &[u8]) -> Result<Option<Last>, String> {
 /// # Errors
 /// What is wrong with it, in words.
 pub(super) fn parse(line: &[u8], last: Last) -> Result<Example, String> {
-    let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
-    let columns: Vec<&str> = line.trim_end_matches(['\r', '\n']).split('\t').collect();
+    let columns = columns(line).map_err(|error| error.to_string())?;
     let (label, texts) = match columns.split_last() {
         Some((own, texts)) if texts.len() >= 2 => match label(own, last)? {
             Some(label) => (Some(label), texts),
             None => (None, columns.as_slice()),
         },
+        Some((_, [_])) if matches!(last, Last::Label | Last::Labelled) => {
+            return Err("no label, and the other lines have one".to_owned());
+        }
         _ => (None, columns.as_slice()),
     };
     let titled = |title: &str, text: &str| Candidate {
@@ -82,15 +123,20 @@ pub(super) fn parse(line: &[u8], last: Last) -> Result<Example, String> {
 
 /// The label in a last column; `None` if the column is a text.
 fn label(column: &str, last: Last) -> Result<Option<f64>, String> {
-    let number = column.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    match (last, number) {
-        (Last::Text, _) | (Last::Any, None) => Ok(None),
+    let header = "if the number is a label or a negative, begin the file with a header such as query, positive, negative";
+    match (last, number(column)) {
+        (Last::Text, _) | (Last::Plain, None) => Ok(None),
         (Last::Label, None) => Err(format!("{column:?} in the column of labels, where a number is expected")),
-        (Last::Any, Some(number)) if !(0.0..=1.0).contains(&number) => Err(format!(
-            "the last column is {number}, and a label is from 0 to 1; if the number is a label or a negative, begin the \
-             file with a header such as query, positive, negative"
-        )),
-        (Last::Any | Last::Label, Some(number)) => Ok(Some(number)),
+        (Last::Labelled, None) => {
+            Err(format!("{column:?} in the last column, where the first line has a label"))
+        }
+        (Last::Labelled, Some(number)) if !(0.0..=1.0).contains(&number) => {
+            Err(format!("the last column is {number}, and a label is from 0 to 1; {header}"))
+        }
+        (Last::Plain, Some(number)) => {
+            Err(format!("the last column is {number}, and the first line has no label; {header}"))
+        }
+        (Last::Labelled | Last::Label, Some(number)) => Ok(Some(number)),
     }
 }
 
@@ -98,7 +144,7 @@ fn label(column: &str, last: Last) -> Result<Option<f64>, String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::{Last, header, parse};
+    use super::{Header, Last, are_identifiers, header, parse};
     use crate::{Candidate, Example};
 
     fn example(positive: Candidate, negatives: Vec<Candidate>) -> Example {
@@ -122,11 +168,11 @@ mod tests {
             ("q\tt\tp\t0", example(Candidate { label: Some(0.0), ..titled("t", "p") }, vec![])),
             ("q\tt\tp\t\tn\t0", example(titled("t", "p"), vec![plain("n")])),
         ] {
-            assert_eq!(parse(line.as_bytes(), Last::Any).unwrap(), expected, "{line}");
+            assert_eq!(parse(line.as_bytes(), Last::of(line.as_bytes())).unwrap(), expected, "{line}");
         }
-        assert_eq!(parse(b"q\tp\t\t", Last::Any).unwrap(), example(plain("p"), vec![]), "no negatives");
+        assert_eq!(parse(b"q\tp\t\t", Last::Plain).unwrap(), example(plain("p"), vec![]), "no negatives");
         for line in [&b"q"[..], b"", b"q\tt\tp\tt\tn\tx\t1", b"q\t\xff", b"\tp", b"q\t \tn"] {
-            assert!(parse(line, Last::Any).is_err(), "{line:?}");
+            assert!(parse(line, Last::of(line)).is_err(), "{line:?}");
         }
     }
 
@@ -135,20 +181,53 @@ mod tests {
         let negative = example(Candidate::plain("p"), vec![Candidate::plain("1950")]);
         assert_eq!(parse(b"q\tp\t1950", Last::Text).unwrap(), negative);
         assert_eq!(parse(b"q\tp\t4.5", Last::Label).unwrap(), labelled(4.5));
-        let error = parse(b"q\tp\t1950", Last::Any).unwrap_err();
+        let error = parse(b"q\tp\t1950", Last::of(b"q\tp\t1950")).unwrap_err();
         assert!(error.contains("the last column is 1950, and a label is from 0 to 1"), "{error}");
         let error = parse(b"q\tp\tn", Last::Label).unwrap_err();
         assert!(error.contains("\"n\" in the column of labels"), "{error}");
     }
 
     #[test]
+    fn a_line_is_as_the_first() {
+        for (first, line, problem) in [
+            (
+                "q\tt\tp\tt\tn\t0",
+                "q\tt\tp\tt\tn",
+                "\"n\" in the last column, where the first line has a label",
+            ),
+            ("q\tt\tp\t1", "q\tt\tp", "\"p\" in the last column"),
+            ("q\tp\t1", "q\tp", "no label, and the other lines have one"),
+            ("q\tp\tn", "q\tp\t0.5", "the last column is 0.5, and the first line has no label"),
+            ("q\tp", "q\tp\t1", "the last column is 1, and the first line"),
+        ] {
+            let error = parse(line.as_bytes(), Last::of(first.as_bytes())).unwrap_err();
+            assert!(error.contains(problem), "{line}: {error}");
+        }
+        assert_eq!(parse(b"q\tp", Last::of(b"q\tp\tn")), Ok(example(Candidate::plain("p"), vec![])));
+    }
+
+    #[test]
+    fn identifiers_are_no_texts() {
+        let are = |text: &str| are_identifiers(text.lines().map(str::as_bytes));
+        for text in [
+            "1\t23\n1\t5", "1\t0\t123\t1", "q1\t0\td1\t2", "1\t2\t3", "1\t23\t1\t9.5",
+            "q\tQ0\td\t1\t9.5\ttag",
+        ] {
+            assert!(are(text), "{text}");
+        }
+        for text in ["1 + 1\t2", "1\t23\nwho\t5", "q\tt\tp\t1", "7", "q\tp", "q\tt\tp\tt\tn\t0"] {
+            assert!(!are(text), "{text}");
+        }
+    }
+
+    #[test]
     fn a_header_names_all_columns_in_their_order() {
         for (line, expected) in [
-            ("query\tpassage", Some(Last::Any)),
-            ("query\tpositive\tnegative_1\n", Some(Last::Text)),
-            ("Sentence1\tsentence2\tlabel", Some(Last::Label)),
-            ("query\ttitle\ttext\tlabel", Some(Last::Label)),
-            ("query\ttitle\ttext\ttitle\ttext\tlabel", Some(Last::Label)),
+            ("query\tpassage", Some(Header(None))),
+            ("query\tpositive\tnegative_1\n", Some(Header(Some(Last::Text)))),
+            ("Sentence1\tsentence2\tlabel", Some(Header(Some(Last::Label)))),
+            ("query\ttitle\ttext\tlabel", Some(Header(Some(Last::Label)))),
+            ("query\ttitle\ttext\ttitle\ttext\tlabel", Some(Header(Some(Last::Label)))),
             ("query expansion\tpositive results", None),
             ("what is a query\ttext", None),
             ("text_source\tpassage", None),

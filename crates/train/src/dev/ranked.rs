@@ -137,6 +137,14 @@ impl RankedSet {
         })
     }
 
+    /// How many judged queries count as zero, whatever the model, since they are not among the queries or not
+    /// in the run; and how many there are.
+    #[must_use]
+    pub fn missing(&self) -> (usize, usize) {
+        let judged = self.judge.qrels.len();
+        (judged.saturating_sub(self.queries.len()), judged)
+    }
+
     /// The measure that decides which model is the best.
     pub(crate) fn decides(&self) -> String {
         self.judge.measures.first().map(ToString::to_string).unwrap_or_default()

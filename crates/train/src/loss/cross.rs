@@ -1,6 +1,6 @@
 //! Losses of cross-encoders.
 
-use toller_ir::named;
+use toller_ir::{counted, named};
 
 use super::Groups;
 use super::ranking::{PairWeights, pairs};
@@ -49,7 +49,8 @@ impl CrossLoss {
         if labels == needed {
             return Ok(());
         }
-        Err(TrainError::Mismatch(format!("a loss over {needed} labels, and a model that has {labels}")))
+        let needed = counted(needed, "label");
+        Err(TrainError::Mismatch(format!("a loss over {needed}, and a model that has {labels}")))
     }
 
     /// The mean loss over what is compared (pairs of texts, queries, or pairs of candidates), and its

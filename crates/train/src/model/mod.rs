@@ -289,6 +289,14 @@ impl Model {
         Ok(rows)
     }
 
+    /// Refuses a model that has diverged by this step. The loss says nothing of the weights after its step.
+    pub(crate) fn check_weights(&self, step: u64) -> Result<(), TrainError> {
+        if self.towers.iter().all(|tower| tower.weights().are_finite()) {
+            return Ok(());
+        }
+        Err(TrainError::NotFinite { what: "weights", step })
+    }
+
     fn forward(
         &self,
         division: &Division<'_>,

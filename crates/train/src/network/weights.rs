@@ -10,6 +10,9 @@ use crate::kernels::product::Panels;
 /// How the names of word embeddings end.
 const WORDS: [&str; 2] = ["word_embeddings.weight", "tok_embeddings.weight"];
 
+/// Values that a thread checks at a time.
+const CHECKED: usize = 1 << 16;
+
 /// PEFT's name of the keys and values in front of every text.
 pub(crate) const PREFIX: &str = "prompt_embeddings";
 
@@ -136,6 +139,13 @@ impl Weights {
                 parameter.frozen = !is_prefix(parameter);
             }
         }
+    }
+
+    /// Whether all values that are trained are finite.
+    pub(crate) fn are_finite(&self) -> bool {
+        let trained = self.parameters.par_iter().filter(|parameter| !parameter.frozen);
+        let is_finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
+        trained.all(|parameter| parameter.values.par_chunks(CHECKED).all(is_finite))
     }
 
     /// The values of a parameter.

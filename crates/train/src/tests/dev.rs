@@ -15,7 +15,7 @@ use toller_texts::{Texts, TextsOptions};
 use super::run::{TOPICS, Toy, accuracy, passage, query, run, settings};
 use crate::{
     Compute, CrossLoss, Dev, Ending, Judge, Length, Model, RankedSet, Rates, Settings, Task, TrainError,
-    Trainer,
+    Trainer, Warmup,
 };
 
 fn queries() -> Vec<Query> {
@@ -97,7 +97,7 @@ fn the_best_model_is_saved_whatever_interrupts_the_run() {
     assert!(run(trainer(&toy, settings(), "whole", |_| ()), u64::MAX).1.is_empty());
     assert!(weights("at one") == weights("whole"));
     let other = toy.dual(settings(), "whole").err();
-    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "dev set"));
+    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "not the same dev set"));
 }
 
 #[test]
@@ -120,6 +120,15 @@ fn a_run_without_progress_ends_early() {
     let settings = Settings { rate: 1e-30, length: Length::Steps(100), ..settings() };
     let (ending, steps) = run(trainer(&toy, settings, "out", |dev| dev.patience = Some(2)), u64::MAX);
     assert_eq!((ending, steps.len()), (Ending::Trained, 8), "evaluated at 0, 4 and 8");
+}
+
+#[test]
+fn a_model_that_has_diverged_is_not_evaluated() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let settings = Settings { rate: 1e39, length: Length::Steps(9), warmup: Warmup::Steps(0), ..settings() };
+    let mut trainer = trainer(&toy, settings, "out", |dev| dev.every = Some(1));
+    let error = trainer.run(&false.into(), "", |_| ()).err();
+    assert!(matches!(error, Some(TrainError::NotFinite { what: "weights", step: 1 })), "{error:?}");
 }
 
 #[test]
@@ -148,6 +157,11 @@ fn a_cross_encoder_ranks_the_hits_of_a_run() {
     };
     let dev = Dev { set: set(3).into(), every: Some(30), patience: None, saves_last: true };
     assert_ne!(set(3).fingerprint(), set(2).fingerprint());
+    assert_eq!(set(3).missing(), (0, 12));
+    let mut first = run_of_hits.clone();
+    first.queries.truncate(5);
+    let of_five = RankedSet::rerank(&task, &queries()[2..], &first, 3, &texts, judge("RR")).unwrap();
+    assert_eq!(of_five.missing(), (9, 12), "nine queries are not given, or not in the run");
     assert!(RankedSet::search(&task, &queries(), Vec::<Result<_, TrainError>>::new(), judge("RR")).is_err());
     let settings = Settings { length: Length::Steps(60), dropout: Rates::default(), ..settings() };
     let mut evaluated = Vec::new();

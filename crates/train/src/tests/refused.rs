@@ -36,7 +36,7 @@ fn a_bad_example_is_named_before_the_first_step() {
     for (loss, usual, tenth, problem) in [
         (None, triplet, r#"{"query": "q", "positives": [{"id": "d9"}]}"#, "passage \"d9\" has no text"),
         (None, triplet, r#"{"query": "q", "passage": "p", "label": 0.5}"#, "the label 0.5; a dual"),
-        (Some(own), triplet, r#"{"query": "q", "positive": "p"}"#, "no negative, and the loss"),
+        (Some(own), triplet, r#"{"query": "q", "positive": "p"}"#, "no negative, and a query"),
         (
             Some(DualLoss::MarginMse),
             scored,
@@ -52,7 +52,15 @@ fn a_bad_example_is_named_before_the_first_step() {
     assert!(matches!(empty, Some(TrainError::NoRecords(_))));
     let none = Settings { negatives: 0, ..settings() };
     let refused = dual(&toy, Some(own), none, data(triplet, triplet)).err();
-    assert!(matches!(refused, Some(TrainError::Mismatch(_))));
+    assert!(matches!(refused, Some(TrainError::Options { .. })));
+    // In a batch of one, the passages of other queries are no negatives.
+    let alone = Settings { batch_size: 1, ..settings() };
+    let usual = data(triplet, r#"{"query": "q", "positive": "p"}"#);
+    let error = dual(&toy, None, alone.clone(), usual).err().unwrap().to_string();
+    assert!(error.contains("data.jsonl, line 10: no negative, and a query is compared"), "{error}");
+    let refused = dual(&toy, None, Settings { negatives: 0, ..alone }, data(triplet, triplet)).err();
+    assert!(matches!(refused, Some(TrainError::Options { .. })));
+    assert!(!toy.output("out").exists());
 
     let Some(toy) = Toy::new("bert-ce") else { return };
     let cross = |loss: CrossLoss, data: String| {
@@ -101,16 +109,46 @@ fn batches_without_duplicates() {
         ..settings()
     };
     let trainer = dual(&toy, None, of(false, 3), data()).unwrap();
-    let found = Inspected { examples: 12, with_negatives: 0, repeated: 9, is_apart: false };
-    assert_eq!(trainer.inspected(), Some(found));
+    let found = Inspected { examples: 12, repeated: 9, ..Inspected::default() };
+    assert_eq!(trainer.inspected(), Some(&found));
+    assert_eq!(
+        found.problems().map(|problem| problem.to_string()).collect::<Vec<_>>(),
+        [
+            "9 examples with a query or a passage of another example; in one batch, a positive may be taken for \
+             a negative (no_duplicates keeps such examples apart)"
+        ]
+    );
     drop(trainer);
     fs::remove_dir_all(toy.output("out")).unwrap();
     let refused = dual(&toy, None, of(true, 4), data()).err();
     assert!(matches!(refused, Some(TrainError::Duplicates { batch: 4 })));
     let trainer = dual(&toy, None, of(true, 3), data()).unwrap();
+    assert_eq!(trainer.inspected().unwrap().repeated, 0, "they come into different batches");
     let (ending, reports) = run(trainer, u64::MAX);
     assert_eq!((ending, reports.len()), (Ending::Trained, 40));
     let own = DualLoss::Contrastive { temperature: 1.0, in_batch: false, symmetric: false };
     let refused = dual(&toy, Some(own), of(true, 3), data()).err();
     assert!(matches!(refused, Some(TrainError::NoEffect { setting: "no_duplicates", .. })));
+}
+
+#[test]
+fn queries_that_repeat_and_negatives_that_are_positives_are_counted() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let queries = lines(|number| format!(r#"{{"query": "q{}", "positive": "p{number}"}}"#, number % 6));
+    let trainer = dual(&toy, None, settings(), queries).unwrap();
+    assert_eq!(trainer.inspected().unwrap().repeated, 6, "a query of which another has the answer");
+    drop(trainer);
+    fs::remove_dir_all(toy.output("out")).unwrap();
+    let same = lines(|number| {
+        let negative = if number > 9 { format!("p{number}") } else { format!("n{number}") };
+        format!(r#"{{"query": "q{number}", "positive": "p{number}", "negative": "{negative}"}}"#)
+    });
+    let trainer = dual(&toy, None, settings(), same).unwrap();
+    let found = trainer.inspected().unwrap();
+    assert_eq!((found.contradictory, found.repeated), (2, 0));
+    let problem = found.problems().next().unwrap().to_string();
+    assert!(
+        problem.starts_with("2 examples with a negative that is a positive of the same query, the first: ")
+    );
+    assert!(problem.ends_with("data.jsonl, line 11"), "{problem}");
 }

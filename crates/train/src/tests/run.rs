@@ -241,7 +241,7 @@ fn what_cannot_go_on_is_an_error() {
     let Some(toy) = Toy::new("mbert-dpr") else { return };
     run(toy.dual(settings(), "out").unwrap(), 3);
     let other = toy.dual(Settings { seed: 12, ..settings() }, "out").err();
-    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "seed: 11, not 12"));
+    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "seed was 11, is 12"));
     let state = toy.output("out/checkpoints/step-00000003.bin");
     let mut bytes = fs::read(&state).unwrap();
     bytes[1000] ^= 1;
@@ -254,6 +254,15 @@ fn what_cannot_go_on_is_an_error() {
     assert!(matches!(toy.dual(settings(), "locked").err(), Some(TrainError::Locked(_))));
     drop(trainer);
     assert!(toy.dual(settings(), "locked").is_ok());
+    // A run that ended before its first checkpoint holds its output for no other.
+    fs::write(toy.output("locked/log.jsonl"), "{\"step\": 1}\n").unwrap();
+    for seed in [12, 13, 13] {
+        assert_eq!(toy.dual(Settings { seed, ..settings() }, "locked").unwrap().step(), 0);
+        assert_eq!(fs::read_to_string(toy.output("locked/log.jsonl")).unwrap(), "");
+    }
+    fs::write(toy.output("locked/model.safetensors"), "").unwrap();
+    let other = toy.dual(settings(), "locked").err();
+    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "seed was 13, is 11"));
     // What a process leaves that is killed at its start.
     fs::create_dir(toy.output("left")).unwrap();
     for name in [".lock", ".run.json.k3Xw0b.tmp"] {
@@ -266,13 +275,30 @@ fn what_cannot_go_on_is_an_error() {
     let large = Settings { batch_size: 13, ..settings() };
     assert!(matches!(toy.dual(large, "large").err(), Some(TrainError::TooFew { examples: 12, batch: 13 })));
     let alone = Settings { batch_size: 1, negatives: 0, ..settings() };
-    let stop = AtomicBool::new(false);
-    let error = toy.dual(alone, "alone").unwrap().run(&stop, "", |_| ()).err();
-    assert!(matches!(error, Some(TrainError::NoNegative { .. })));
+    assert!(matches!(toy.dual(alone, "alone").err(), Some(TrainError::Options { .. })));
+    assert!(!toy.output("alone").exists());
     let endless = Settings { warmup: Warmup::Steps(7), ..settings() };
     let error = toy.dual(endless, "endless").err();
     assert!(matches!(error, Some(TrainError::Warmup { warmup: 7, steps: 7 })));
     assert!(!toy.output("endless").exists());
+}
+
+#[test]
+fn a_model_that_has_diverged_is_not_saved() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let diverging = |steps: u64, save_every: u64| Settings {
+        rate: 1e39,
+        warmup: Warmup::Steps(0),
+        length: Length::Steps(steps),
+        save_every,
+        ..settings()
+    };
+    for (name, settings) in [("last", diverging(1, 0)), ("checkpoint", diverging(9, 1))] {
+        let error = toy.dual(settings, name).unwrap().run(&false.into(), "", |_| ()).err().unwrap();
+        assert_eq!(error.to_string(), "the weights of step 1 are not finite");
+        assert!(!toy.output(name).join("model.safetensors").exists(), "{name}");
+        assert_eq!(toller_files::names_in(&toy.output(name).join("checkpoints")).unwrap(), [""; 0], "{name}");
+    }
 }
 
 #[test]

@@ -159,7 +159,8 @@ pub struct RankingArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub title_separator: Option<String>,
 
-    /// Count and skip bad lines of queries, collection and judgments instead of stopping at the first
+    /// Count and skip bad records of examples, queries, collection and judgments instead of stopping at the
+    /// first
     #[arg(long)]
     pub skip_bad_lines: bool,
 

@@ -25,6 +25,7 @@ pub fn data(args: &RankingArgs, ui: &Ui) -> crate::Result<TrainingData> {
         qrels_file: args.qrels.as_ref().map(PathBuf::from),
         negatives: args.negatives.as_ref().map(PathBuf::from),
         relevance_level: args.relevance_level,
+        skip_bad_lines: args.skip_bad_lines,
         dev: dev::ranked(args, ui)?,
     })
 }

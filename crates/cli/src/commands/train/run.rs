@@ -131,7 +131,7 @@ fn usage(error: impl Into<EngineError>) -> Failure {
     let flag = |setting: &str| format!("--{}", setting.replace('_', "-"));
     match error.into() {
         EngineError::Train(TrainError::OutOfRange { setting, value, range }) => {
-            UsageError::new(format!("{} {value}", flag(setting)), format!("give {range}")).into()
+            UsageError::new(format!("{} is {value}", flag(setting)), format!("give {range}")).into()
         }
         EngineError::Train(TrainError::NoEffect { setting, reason }) => {
             let flag = flag(setting);
@@ -158,25 +158,18 @@ fn train_ranking(
 
 /// Says what is learned from.
 fn describe(found: &Inspected, steps: u64, ui: &Ui) {
-    let Inspected { examples, with_negatives, repeated, is_apart } = *found;
-    let examples = counted(examples, "example");
+    let (examples, with_negatives) = (counted(found.examples, "example"), found.with_negatives);
     ui.status(format!(
         "{examples}, {with_negatives} of them with negatives of their own; {}",
         counted(steps, "step")
     ));
-    if repeated > 0 && !is_apart {
-        ui.status(format!(
-            "{repeated} of them have a positive of another one. In a batch it is taken for a negative; \
-             --no-duplicates keeps them apart"
-        ));
-    }
 }
 
 fn train(training: Training, args: &RunArgs, output: &Path, stop: &AtomicBool, ui: &Ui) -> crate::Result<()> {
     let Training { mut trainer, card } = training;
     let (done, total) = (trainer.step(), trainer.total());
     if let Some(found) = trainer.inspected() {
-        describe(&found, total, ui);
+        describe(found, total, ui);
     }
     if 0 < done && done < total {
         ui.status(format!("going on after step {done} of {total}"));
@@ -215,7 +208,9 @@ fn train(training: Training, args: &RunArgs, output: &Path, stop: &AtomicBool, u
         _ if steps == done => format!("{shown} is complete after {all}; nothing to do"),
         rate => format!("{shown}: trained, {all}, {rate:.2} steps/s{}", losses.mean()),
     });
-    if let Some(best) = best.filter(|best| best.step != steps && !args.save_last) {
+    if trainer.saves_untrained() {
+        ui.warning("saved the model of step 0, the best on the dev set: training has not made it better");
+    } else if let Some(best) = best.filter(|best| best.step != steps && !args.save_last) {
         ui.status(format!("saved the model of step {}, the best on the dev set", best.step));
     }
     let best = best.map(|best| json!({"step": best.step, "measures": best.measures}));
