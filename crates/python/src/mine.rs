@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use toller_corpus::read_queries;
 use toller_files::{AtomicFile, CompressedWriter, Compression, FileError};
-use toller_mining::{Choice, Count, Format, MissingText, ScoreRule, Selection};
+use toller_mining::{Count, Format, MissingText, ScoreRule, Selection};
 use toller_pipeline::{MineJob, QueryHits, RerankScores, Scored};
 
 use crate::error::Failed;
@@ -91,15 +91,7 @@ impl MineOptions<'_> {
             let failed = Failed::invalid(format!("{wanted} negatives of the ranks {first} to {last}"));
             return Err(failed.hint("ranks begin at 1, and numbers are not 0: depth=(1, 200)"));
         }
-        let choice = match self.choose.as_str() {
-            "sample" => Choice::Sample { seed: self.seed },
-            "top" => Choice::Top,
-            other => {
-                let failed = Failed::invalid(format!("no choice of negatives is named {other:?}"));
-                return Err(failed.hint("there are sample and top"));
-            }
-        };
-        Ok(Selection { ranks: first..=last, count, choice })
+        Ok(Selection { ranks: first..=last, count, choice: self.choose.parse()?, seed: self.seed })
     }
 }
 

@@ -60,8 +60,8 @@ pub struct MineArgs {
     positives: Option<u32>,
 
     /// Which documents of these ranks: a uniform sample, or the best
-    #[arg(long, value_enum, default_value_t)]
-    choose: Choose,
+    #[arg(long, default_value_t, value_parser = by_name::<Choice>(Choice::NAMES))]
+    choose: Choice,
 
     /// Seed of the sample
     #[arg(long, value_name = "N", default_value_t = 42)]
@@ -139,13 +139,6 @@ impl ScoreArgs {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Choose {
-    #[default]
-    Sample,
-    Top,
-}
-
 fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
     let range = text.split_once(':').and_then(|(from, to)| Some(from.parse().ok()?..=to.parse().ok()?));
     range
@@ -173,10 +166,6 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     let scores = RerankScores::of_runs(scores.collect::<crate::Result<Vec<_>>>()?);
     check_scored(args, &scores, &hits)?;
     let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
-    let choice = match args.choose {
-        Choose::Top => Choice::Top,
-        Choose::Sample => Choice::Sample { seed: args.seed },
-    };
     let collection = args.texts.collection(skip_bad_lines)?;
     let job = MineJob {
         hits: &hits,
@@ -185,7 +174,7 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
         positives: args.positives.map(|most| most as usize),
         scored: (!args.scores.scores.is_empty())
             .then(|| Scored { scores: &scores, rule: args.scores.rule() }),
-        selection: &Selection { ranks: args.depth.clone(), count: args.count(), choice },
+        selection: &args.selection(),
         format: args.format,
         queries: &queries,
         collection: collection.as_ref().map(|(inputs, options)| (inputs.as_slice(), options)),
@@ -194,6 +183,10 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 impl MineArgs {
+    fn selection(&self) -> Selection {
+        Selection { ranks: self.depth.clone(), count: self.count(), choice: self.choose, seed: self.seed }
+    }
+
     fn count(&self) -> Count {
         match (self.negatives, self.per_positive) {
             (None, Some(count)) => Count::PerPositive(count as usize),

@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(positives(&qrels, "other", 1), [""; 0]);
 
         let hits = [hits(&["copy", "good", "bad", "fair", "worse", "new"])];
-        let selection = Selection { ranks: 1..=6, count: Count::PerQuery(9), choice: Choice::Top };
+        let selection = Selection { ranks: 1..=6, count: Count::PerQuery(9), choice: Choice::Top, seed: 0 };
         let queries = HashMap::new();
         let job = |relevance_level| MineJob {
             hits: &hits,
@@ -255,7 +255,8 @@ mod tests {
         let entry = |(doc_id, score): &(&str, f64)| RunEntry { doc_id: (*doc_id).to_owned(), score: *score };
         run.queries.insert("q".to_owned(), entries.map(entry).collect());
         let scores = RerankScores::of_runs([run]);
-        let selection = Selection { ranks: 1..=6, count: Count::PerPositive(2), choice: Choice::Top };
+        let selection =
+            Selection { ranks: 1..=6, count: Count::PerPositive(2), choice: Choice::Top, seed: 0 };
         let queries = HashMap::new();
         let of = |rule| {
             let job = MineJob {
