@@ -112,7 +112,7 @@ impl Task {
             return Err(TrainError::Mismatch(problem.to_owned()));
         }
         if settings.no_duplicates && !self.has_shared_negatives() {
-            let reason = "passages of other queries are no negatives";
+            let reason = "passages of other queries are not negatives";
             return Err(TrainError::NoEffect { setting: "no_duplicates", reason });
         }
         Ok(())

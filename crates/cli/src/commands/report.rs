@@ -173,7 +173,7 @@ impl ReportArgs {
     }
 }
 
-/// The files of the data. Refuses to replace the page, and files that are no data of a report.
+/// The files of the data. Refuses to replace the page, and files that are not data of a report.
 fn data_of(
     report: &Report,
     directory: &OutputPath,

@@ -53,7 +53,7 @@ pub struct MineJob<'a> {
     pub format: Format,
     /// The texts of queries by identifier, as far as they are known.
     pub queries: &'a HashMap<String, String>,
-    /// The collection. With it, copies of relevant documents are no negatives, and passages have texts.
+    /// The collection. With it, copies of relevant documents are not negatives, and passages have texts.
     pub collection: Option<(&'a [Input], &'a ReadOptions<CollectionFormat>)>,
 }
 
@@ -240,7 +240,7 @@ mod tests {
             texts.insert(id.to_owned(), TextKey::of(text));
         }
         assert_eq!(chosen(&job(1), &texts).1, [2, 4]);
-        // The positive that ranks best; the other is no negative either.
+        // The positive that ranks best; the other is not a negative either.
         let one = MineJob { positives: Some(1), ..job(1) };
         assert_eq!(chosen(&one, &HashMap::new()), (vec!["good".to_owned()], vec![0, 2, 4, 5]));
     }

@@ -29,7 +29,7 @@ impl RerankScores {
     }
 }
 
-/// A reranker's scores, and what they must be. A document without a score is no negative.
+/// A reranker's scores, and what they must be. A document without a score is not a negative.
 #[derive(Clone, Copy, Debug)]
 pub struct Scored<'a> {
     /// The scores.
