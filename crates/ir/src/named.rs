@@ -6,8 +6,8 @@ use std::fmt;
 use crate::{Explain, Remedy};
 
 /// Declares an enum whose variants have names, and the ways between the two: `ALL`, `NAMES`, `name`,
-/// `Display`, `Into<&'static str>` and `FromStr`, whose error lists the names. The text behind the enum's name
-/// says what a variant is.
+/// `Display`, `Into<&'static str>` and `FromStr`, whose error lists the names. The text behind the enum's
+/// name says what a variant is.
 ///
 /// ```
 /// toller_ir::named! {

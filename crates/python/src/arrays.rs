@@ -99,8 +99,8 @@ impl BorrowedVectors {
 
     /// The vectors. Nobody may write to the array while they are read.
     pub(crate) fn vectors(&self) -> Vectors<'_> {
-        // SAFETY: the array is aligned, in C's order, has this many numbers, and is held. The caller of Python
-        // does not write to it meanwhile.
+        // SAFETY: the array is aligned, in C's order, has this many numbers, and is held. The caller does not
+        // write to it meanwhile.
         unsafe {
             match self.numbers {
                 _ if self.rows * self.dim == 0 => Vectors::F32(&[]),

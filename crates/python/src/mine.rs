@@ -7,11 +7,12 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use toller_corpus::read_queries;
 use toller_files::{AtomicFile, CompressedWriter, Compression, FileError};
-use toller_mining::{Count, Format, MissingText, ScoreRule, Selection};
+use toller_mining::{Count, Format, Inputs, MissingText, ScoreRule, Selection};
 use toller_pipeline::{MineJob, QueryHits, RerankScores, Scored};
 
 use crate::error::Failed;
 use crate::given::{Files, Kind, Reading, parent};
+use crate::models::at_least_one;
 use crate::runs::{Qrels, Run};
 use crate::work;
 
@@ -50,47 +51,20 @@ pub(crate) struct MineOptions<'py> {
 }
 
 impl MineOptions<'_> {
-    fn rule(&self) -> Result<ScoreRule, Failed> {
-        let rule = ScoreRule {
+    fn rule(&self) -> ScoreRule {
+        ScoreRule {
             max_negative: self.max_score,
             min_negative: self.min_score,
             absolute_margin: self.absolute_margin,
             relative_margin: self.relative_margin,
             min_positive: self.min_positive_score,
             new_positives: self.new_positive_score,
-        };
-        if self.scores.is_empty() && rule != ScoreRule::default() {
-            let failed = Failed::invalid("a threshold of scores needs scores");
-            return Err(failed.hint("give scores, the run of a reranker"));
         }
-        let bounds = [self.max_score, self.min_score, self.min_positive_score, self.new_positive_score];
-        if let Some(bound) = bounds.into_iter().flatten().find(|bound| !bound.is_finite()) {
-            return Err(Failed::invalid(format!("a score of {bound}")).hint("give a finite number"));
-        }
-        if let (Some(least), Some(most)) = (self.min_score, self.max_score)
-            && least > most
-        {
-            let failed =
-                Failed::invalid(format!("no score is from {least} (min_score) to {most} (max_score)"));
-            return Err(failed.hint("give a max_score of at least min_score"));
-        }
-        let margins = [self.absolute_margin, self.relative_margin];
-        if let Some(margin) =
-            margins.into_iter().flatten().find(|margin| !margin.is_finite() || *margin < 0.0)
-        {
-            return Err(Failed::invalid(format!("a margin of {margin}")).hint("give a number of at least 0"));
-        }
-        Ok(rule)
     }
 
     fn selection(&self) -> Result<Selection, Failed> {
         let (first, last) = self.depth;
         let count = self.per_positive.map_or(Count::PerQuery(self.negatives), Count::PerPositive);
-        let wanted = self.per_positive.unwrap_or(self.negatives);
-        if first == 0 || last < first || wanted == 0 || self.positives == Some(0) {
-            let failed = Failed::invalid(format!("{wanted} negatives of the ranks {first} to {last}"));
-            return Err(failed.hint("ranks begin at 1, and numbers are not 0: depth=(1, 200)"));
-        }
         Ok(Selection { ranks: first..=last, count, choice: self.choose.parse()?, seed: self.seed })
     }
 }
@@ -106,15 +80,15 @@ pub(crate) fn mine(
     options: MineOptions<'_>,
 ) -> PyResult<(usize, usize, usize, usize, usize)> {
     let format: Format = options.format.parse().map_err(Failed::from)?;
-    let (selection, rule) = (options.selection()?, options.rule()?);
-    if format.needs_texts() && (options.queries.is_none() || options.corpus.is_none()) {
-        let failed = Failed::invalid(format!("the format {format} needs the texts of queries and passages"));
-        return Err(failed.hint("give queries and corpus").into());
-    }
-    if qrels.is_none() && rule.new_positives.is_none() {
-        let failed = Failed::invalid("nothing says which documents are relevant");
-        return Err(failed.hint("give qrels, or scores with new_positive_score").into());
-    }
+    let (selection, rule) = (options.selection()?, options.rule());
+    let inputs = Inputs {
+        qrels: qrels.is_some(),
+        scores: !options.scores.is_empty(),
+        queries: options.queries.is_some(),
+        corpus: options.corpus.is_some(),
+    };
+    inputs.check(&selection, &rule, format).map_err(Failed::from)?;
+    let positives = at_least_one("positives", options.positives)?;
     let reading = Reading { skip_bad_lines: options.skip_bad_lines, ..Reading::default() };
     let read = |given: Option<&Bound<'_, PyAny>>, kind| {
         given.map(|given| Files::read(given, kind, reading.clone(), parent(&output))).transpose()
@@ -128,7 +102,7 @@ pub(crate) fn mine(
     let arcs = |runs: &[Bound<'_, Run>]| runs.iter().map(|run| run.get().run.clone()).collect::<Vec<_>>();
     let (runs, scores) = (arcs(&runs), arcs(&options.scores));
     let qrels = qrels.map_or_else(Arc::default, |qrels| qrels.get().qrels.clone());
-    let (relevance_level, positives) = (options.relevance_level, options.positives);
+    let relevance_level = options.relevance_level;
     work::run(py, None, move |session| {
         let engine = session.engine()?;
         let queries = match &queries {
@@ -160,6 +134,9 @@ pub(crate) fn mine(
             queries: &queries,
             collection: collection.as_ref().map(|(inputs, options)| (inputs.as_slice(), options)),
         };
+        if let Some(scored) = job.scored {
+            scored.check(job.hits)?;
+        }
         let mining = job.choose()?;
         if mining.queries() == 0 {
             return Err(Failed::invalid("no query of the run has a positive").hint(
@@ -186,8 +163,7 @@ pub(crate) fn mine(
 /// A missing text is an error of the input, not of the output file.
 fn failure(error: io::Error, output: &std::path::Path) -> Failed {
     match error.downcast::<MissingText>() {
-        Ok(missing) => Failed::invalid(missing.to_string())
-            .hint("give queries and corpus with all queries and documents of the run and the judgments"),
+        Ok(missing) => missing.into(),
         Err(error) => FileError::new("write", output, error).into(),
     }
 }
