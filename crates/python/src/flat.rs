@@ -90,8 +90,8 @@ impl FlatIndex {
     }
 
     /// Searches arrays in memory, where they are: each [rows, numbers], float32 or float16, in C's order.
-    /// Rows are numbered through all arrays. Nobody may write to the arrays as long as the index is used: it is
-    /// undefined what a search does meanwhile.
+    /// Rows are numbered through all arrays. Nobody may write to the arrays as long as the index is used: it
+    /// is undefined what a search does meanwhile.
     #[staticmethod]
     #[pyo3(signature = (*arrays, scan="auto"))]
     fn of_arrays(py: Python<'_>, arrays: &Bound<'_, PyTuple>, scan: &str) -> PyResult<Self> {
