@@ -255,7 +255,9 @@ fn ours(folder: &Path, options: &Options) -> (SparseIndex, f64) {
 fn search(index: &SparseIndex, analyzer: &Analyzer, queries: &[Query], k: usize) -> Vec<Ranking> {
     let queries: Vec<SparseQuery> =
         queries.par_iter().map(|query| SparseQuery::of_text(analyzer, &query.text)).collect();
-    index.search_all(&queries, &Scoring::default(), k).unwrap()
+    let run =
+        index.search_each(&queries, &Scoring::default(), |search, query| search.run(query, k, &|_| true));
+    run.unwrap()
 }
 
 /// Compares our first ten hits with Anserini's.

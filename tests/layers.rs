@@ -21,14 +21,7 @@ const MIN_CODE_LINES: usize = 20;
 
 #[test]
 fn crates_depend_on_lower_layers_alone() {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let metadata = metadata();
     assert!(metadata["packages"].as_array().unwrap().len() > 5);
     assert_eq!(layer_violations(&metadata), [""; 0]);
 }
@@ -49,6 +42,56 @@ fn the_layer_check_notices_violations() {
     assert_eq!(check(&[low.clone(), package("peer", Some(1), &[("low", None)])]).len(), 1);
     assert_eq!(check(&[low.clone(), package("builder", Some(0), &[("low", Some("build"))])]).len(), 1);
     assert_eq!(check(&[low, package("homeless", None, &[])]).len(), 1);
+}
+
+#[test]
+fn every_dependency_is_used() {
+    let mut unused = Vec::new();
+    for package in metadata()["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+        // The root's folder has those of all others in it.
+        let parts: &[&str] = if folder == root() { &["benches", "crates/cli", "tests"] } else { &[""] };
+        let files = parts.iter().flat_map(|part| rust_files(&folder.join(part)));
+        let lines: Vec<String> = files.flat_map(|path| code_lines(&path)).collect();
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let dependency = dependency["name"].as_str().unwrap();
+            if !lines.iter().any(|line| names_library(line, &library(dependency))) {
+                unused.push(format!("{name}: {dependency}"));
+            }
+        }
+    }
+    assert_eq!(unused, [""; 0]);
+}
+
+#[test]
+fn the_dependency_check_knows_uses_from_words() {
+    for line in ["use tower;", "pub use tower::Service;", "tower::run()", "f(|x| tower::of(x))"] {
+        assert!(names_library(line, "tower"), "{line}");
+    }
+    for line in ["model.tower(role)", "let tower = 1;", "use my_tower::Service;", "use towers;"] {
+        assert!(!names_library(line, "tower"), "{line}");
+    }
+}
+
+/// Packages whose library has a name of its own.
+const LIBRARIES: [(&str, &str); 2] = [("md-5", "md5"), ("toller", "toller_cli")];
+
+/// What code calls a package.
+fn library(package: &str) -> String {
+    let renamed = LIBRARIES.iter().find(|(name, _)| *name == package);
+    renamed.map_or_else(|| package.replace('-', "_"), |(_, library)| (*library).to_owned())
+}
+
+/// Whether a line of code has a path that begins with the library's name.
+fn names_library(line: &str, library: &str) -> bool {
+    let is_of_a_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(library).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + library.len()..]);
+        let is_path =
+            after.starts_with("::") || (before.ends_with("use ") && !after.starts_with(is_of_a_word));
+        is_path && !before.ends_with(is_of_a_word)
+    })
 }
 
 #[test]
@@ -149,6 +192,18 @@ fn no_path_of_the_clone_is_compiled_in() {
         let found = code_lines(&path).iter().any(|line| line.contains(mention));
         assert!(!found, "{}: use toller_testing::repository", path.display());
     }
+}
+
+/// What cargo says of the workspace's packages.
+fn metadata() -> Value {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// What is wrong with the layers of a `cargo metadata`, one sentence each.

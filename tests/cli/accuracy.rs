@@ -38,7 +38,7 @@ fn entity_questions_end_to_end() {
     workspace.runs("search --sparse index --queries questions --k 10 --output found.run --quiet");
     let found =
         workspace.runs(&format!("{ACCURACY} --group-by-file --measures Success@1,Success@2 --format csv"));
-    // By tokens, a title is no text and "Reykjavíkings" no answer: P36-0 and P36-1 are found in second
+    // By tokens, a title is not a text, and "Reykjavíkings" no answer: P36-0 and P36-1 are found in second
     // place.
     assert_eq!(
         found.stdout,

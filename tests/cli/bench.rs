@@ -10,7 +10,7 @@ use crate::support::Workspace;
 /// A number of a JSON object.
 #[track_caller]
 fn number(value: &Value, name: &str) -> f64 {
-    value[name].as_f64().unwrap_or_else(|| panic!("{name} is no number in {value:#}"))
+    value[name].as_f64().unwrap_or_else(|| panic!("{name} is not a number in {value:#}"))
 }
 
 #[track_caller]

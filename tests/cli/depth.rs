@@ -95,7 +95,7 @@ fn a_run_of_another_first_stage_is_noticed() {
     workspace.write("other.run", "q1 Q0 z 1 9 r\nq3 Q0 a 2 8 r\n");
     workspace.toller(depth).fails(
         1,
-        &["other.run is no reranking of first.run", "hint: give --first-stage the run that was reranked"],
+        &["other.run is not a reranking of first.run", "hint: give --first-stage the run that was reranked"],
     );
     workspace.write("other.run", "q1 Q0 a 1 9 r\nq1 Q0 z 2 8 r\n");
     workspace.runs(depth).says(["warning: 1 of 2 hits of other.run are not in first.run"]);

@@ -155,7 +155,7 @@ fn rankers_and_feedback_differ_and_are_deterministic() {
         runs.push(run);
     }
     workspace.runs(&format!("{SPARSE} --output r.run --rm3 --rm3-original-query-weight 1 --k 5"));
-    // The whole weight on the query is no feedback.
+    // The whole weight on the query is not feedback.
     let best = |run: &str| -> Vec<(String, String)> {
         let hits = workspace.hits::<f32>(run).into_iter();
         hits.map(|(query, hits)| (query, hits[0].0.clone())).collect()

@@ -171,9 +171,13 @@ fn a_rerankers_scores_decide_what_is_sure_enough() {
     assert_eq!(jsonl(more), two("d2 0.95", "d1 0.97, d4 0.5, d6 0.99"));
     run(more).says(["left out 2 relevant documents without a score in --scores, for example \"d5\""]);
     workspace.write("other.run", "q9 Q0 d1 1 1 c\n");
-    workspace
-        .toller("mine --run x.run --qrels qrels --scores other.run --output new")
-        .fails(1, &["other.run has a score of none of the documents"]);
+    workspace.toller("mine --run x.run --qrels qrels --scores other.run --output new").fails(
+        1,
+        &[
+            "other.run: no document that negatives are taken from has a score",
+            "hint: give --scores what a reranker made",
+        ],
+    );
     // What is written is what `kl` and `margin-mse` learn from.
     workspace.runs(&format!(
         "mine --run x.run {scored} --queries q.tsv --corpus corpus.jsonl --output teacher.jsonl --negatives 1"
@@ -192,7 +196,10 @@ fn a_rerankers_scores_decide_what_is_sure_enough() {
         (&*format!("{scored} --max-score NaN"), "a number"),
         (&*format!("{scored} --negatives 3 --per-positive 3"), "--per-positive"),
         ("--scores ce.run --max-score 1", "nothing says which documents are relevant"),
-        (&*format!("{scored} --min-score 2 --max-score 1"), "no score is from 2 (--min-score) to 1"),
+        (
+            &*format!("{scored} --min-score 2 --max-score 1"),
+            "give --max-score a number of at least --min-score",
+        ),
     ] {
         workspace.toller(&format!("mine --run x.run --output new {flags}")).fails(2, &[says]);
     }

@@ -67,7 +67,7 @@ fn an_imported_store_is_searched_on_the_users_word_alone() {
     let run = workspace.read("run.txt");
     workspace.runs(&format!("{SEARCH} --dense imported --query-vectors queries")).says(["is not checked"]);
     assert!(workspace.read("run.txt") == run);
-    // A word for one model is no word for another.
+    // A word for one model is not a word for another.
     copy_folder(&workspace.path("tiny-bert"), &workspace.path("other"));
     workspace.flip_byte("other/model.safetensors", 100);
     workspace

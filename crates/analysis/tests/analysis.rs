@@ -62,7 +62,7 @@ fn every_name_has_an_analyzer_that_knows_it() -> Outcome {
 }
 
 /// Words of Thai and Japanese are those of ICU's dictionaries. Java and Kuromoji have other words, so there
-/// is no fixture.
+/// is not a fixture.
 #[test]
 fn thai_is_cut_into_words() -> Outcome {
     let thai = Analyzer::by_name("th")?;

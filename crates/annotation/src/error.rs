@@ -9,7 +9,7 @@ pub enum AnnotationError {
     /// A run's results cannot be ranked.
     #[error(transparent)]
     Run(#[from] EvalError),
-    /// A sheet is no CSV, or has no such column.
+    /// A sheet is not CSV, or has no such column.
     #[error("{sheet}{}: {problem}", line.map_or(String::new(), |line| format!(", line {line}")))]
     Sheet {
         /// The sheet's name.

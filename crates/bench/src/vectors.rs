@@ -44,7 +44,7 @@ impl RandomVectors {
     /// The int8 codes of all vectors, as a store may keep them.
     ///
     /// # Panics
-    /// If they are no whole number of vectors of `dim` numbers.
+    /// If they are not a whole number of vectors of `dim` numbers.
     #[must_use]
     pub fn quantize(&self, dim: usize) -> Quantized {
         match self {

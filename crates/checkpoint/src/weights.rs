@@ -106,7 +106,7 @@ pub fn choose<'a>(names: &[&'a str]) -> Vec<&'a str> {
     [
         single("model.safetensors"),
         sharded(SAFETENSORS_INDEX, "model-", ".safetensors"),
-        // PEFT's adapters are no models.
+        // PEFT's adapters are not models.
         ending(".safetensors").into_iter().filter(|name| !name.starts_with("adapter_")).collect(),
         single("pytorch_model.bin"),
         sharded(PICKLE_INDEX, "pytorch_model-", ".bin"),

@@ -88,7 +88,7 @@ pub enum EngineError {
         found: Role,
     },
     /// A model that is not a directory, and no hub to look for it.
-    #[error("{0} is no directory with a model, and the engine has no hub to find models by name")]
+    #[error("{0} is not a model directory, and the engine has no hub to find models by name")]
     NoHub(String),
     /// The system refused the threads that were asked for.
     #[error("cannot start {threads} threads: {source}")]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
+use toller_ir::named;
 
 use crate::error::{CompareError, StatsError};
 use crate::evaluate::Evaluation;
@@ -13,35 +14,19 @@ use crate::stats::{
     tukey_test, wilcoxon_test,
 };
 
-/// A significance test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Test {
-    /// Student's paired t-test.
-    T,
-    /// Fisher's randomisation test.
-    Randomization,
-    /// The paired bootstrap.
-    Bootstrap,
-    /// Wilcoxon's signed-rank test.
-    Wilcoxon,
-    /// Tukey's honestly significant difference by randomisation, over all runs at once.
-    Tukey,
-}
-
-impl Test {
-    /// All tests.
-    pub const ALL: [Self; 5] = [Self::T, Self::Randomization, Self::Bootstrap, Self::Wilcoxon, Self::Tukey];
-
-    /// What the test is called in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::T => "t-test",
-            Self::Randomization => "randomization",
-            Self::Bootstrap => "bootstrap",
-            Self::Wilcoxon => "wilcoxon",
-            Self::Tukey => "tukey",
-        }
+named! {
+    /// A significance test.
+    pub enum Test: "a significance test" {
+        /// Student's paired t-test.
+        T = "t-test",
+        /// Fisher's randomisation test.
+        Randomization = "randomization",
+        /// The paired bootstrap.
+        Bootstrap = "bootstrap",
+        /// Wilcoxon's signed-rank test.
+        Wilcoxon = "wilcoxon",
+        /// Tukey's honestly significant difference by randomisation, over all runs at once.
+        Tukey = "tukey",
     }
 }
 

@@ -4,7 +4,7 @@ use toller_ir::{Explain, Remedy, counted};
 
 use crate::parse::known_names;
 
-/// A text that is no measure.
+/// A text that is not a measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
     /// No measure has this name.
@@ -196,7 +196,7 @@ impl Explain for EvalError {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum StatsError {
     /// The two samples are not pairs.
-    #[error("the samples are no pairs: {left} and {right} values")]
+    #[error("the samples are not pairs: {left} and {right} values")]
     Unpaired {
         /// Values of the first sample.
         left: usize,
@@ -212,7 +212,7 @@ pub enum StatsError {
     /// A value is infinite or not a number.
     #[error("a value is not finite")]
     NotFinite,
-    /// A margin of equivalence that is no distance.
+    /// A margin of equivalence that is not a distance.
     #[error("the margin of equivalence is {margin}")]
     BadMargin {
         /// The margin.

@@ -4,21 +4,23 @@ use std::num::NonZeroUsize;
 
 use indexmap::IndexMap;
 use rayon::prelude::*;
-use toller_ir::{Qrels, Run};
+use toller_ir::{Qrels, Run, named};
 
 use crate::error::EvalError;
 use crate::measure::Measure;
 use crate::measures::ndcg;
 use crate::ranking::{BadRanking, JudgedRanking, Judgment};
 
-/// What a judged query without results in the run counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MissingQueries {
-    /// It counts as a query that retrieved nothing (ir_measures; trec_eval's `-c`).
-    #[default]
-    CountAsZero,
-    /// It is left out (trec_eval 9 without `-c`), so a run gains by skipping hard queries.
-    Skip,
+named! {
+    /// What a judged query without results in the run counts.
+    #[derive(Default)]
+    pub enum MissingQueries: "a way to count queries without results" {
+        /// It counts as a query that retrieved nothing (ir_measures; trec_eval's `-c`).
+        #[default]
+        CountAsZero = "zero",
+        /// It is left out (trec_eval 9 without `-c`), so a run gains by skipping hard queries.
+        Skip = "skip",
+    }
 }
 
 /// How to evaluate.

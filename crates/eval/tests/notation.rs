@@ -1,4 +1,4 @@
-//! Measures parse from and print to the notation; what is no measure is an error that helps.
+//! Measures parse from and print to the notation; what is not a measure is an error that helps.
 
 use std::error::Error;
 

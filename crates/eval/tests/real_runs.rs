@@ -11,11 +11,11 @@ use support::{TestResult, golden, read_qrels, read_run};
 use toller_eval::{EvalOptions, Evaluation, Measure, evaluate};
 
 fn printed(values: &Value) -> Result<Vec<(Measure, String)>, Box<dyn Error>> {
-    let values: &Map<String, Value> = values.as_object().ok_or("values are no object")?;
+    let values: &Map<String, Value> = values.as_object().ok_or("values are not an object")?;
     values
         .iter()
         .map(|(measure, value)| {
-            Ok((measure.parse()?, value.as_str().ok_or("a value is no string")?.to_owned()))
+            Ok((measure.parse()?, value.as_str().ok_or("a value is not a string")?.to_owned()))
         })
         .collect()
 }

@@ -23,7 +23,7 @@ const RANDOM: usize = 6;
 /// at once: each has a temporary file of its own, and the last commit wins. Dropping without a commit removes
 /// the temporary file.
 ///
-/// A destination that exists and is no regular file (`/dev/stdout`, `/dev/null`, a named pipe) is written
+/// A destination that exists and is not a regular file (`/dev/stdout`, `/dev/null`, a named pipe) is written
 /// directly: renaming over it would replace the device. A symbolic link is followed, and its target replaced.
 #[derive(Debug)]
 pub struct AtomicFile {
@@ -50,7 +50,7 @@ impl AtomicFile {
                 return Err(FileError::new("write", destination, io::ErrorKind::IsADirectory.into()));
             }
             Ok(metadata) if metadata.is_file() => {
-                // A path that is no link stays as the caller wrote it.
+                // A path that is not a link stays as the caller wrote it.
                 if fs::symlink_metadata(&destination).is_ok_and(|metadata| metadata.is_symlink()) {
                     destination =
                         fs::canonicalize(&destination).map_err(FileError::on("open", &destination))?;

@@ -12,7 +12,8 @@ use crate::error::DeviceError;
 /// Blocks begin at multiples of this.
 const ALIGNMENT: usize = 256;
 
-/// Slabs. Work that is not larger than the work before finds room, and allocates nothing.
+/// Slabs. Work that is not larger than the work before finds room, and allocates nothing. Calls fail as those
+/// of a [`Device`] do.
 #[derive(Debug)]
 pub struct Arena {
     device: Arc<dyn Device>,
@@ -26,7 +27,7 @@ struct Slab {
     free: Mutex<Vec<(usize, usize)>>,
 }
 
-/// Bytes of a slab.
+/// Bytes of a slab. To read them fails as calls of a [`Device`] do.
 #[derive(Debug)]
 pub struct Block {
     slab: Arc<Slab>,

@@ -10,8 +10,8 @@ mod turns;
 
 pub use self::arena::{Arena, Block};
 pub use self::device::{
-    Address, COMMON_SHARED_BYTES, Controls, Device, DeviceFacts, Launch, LibraryProduct, Matrix, Memory,
-    Pinned, Preference, Queue, TensorMap, Watched, Watcher,
+    Address, COMMON_SHARED_BYTES, Controls, CopyQueues, Device, DeviceFacts, Launch, LibraryProduct, Matrix,
+    Memory, Pinned, Preference, Queue, TensorMap, Watched, Watcher,
 };
 pub use self::devices::Devices;
 pub use self::error::DeviceError;

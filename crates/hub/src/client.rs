@@ -207,7 +207,7 @@ fn odd(url: &str, what: String) -> ResolveError {
 }
 
 /// A client of HTTP with the options' proxy, certificates and timeouts. It follows no redirection, and a
-/// status that is not a success is no error.
+/// status that is not a success is not an error.
 ///
 /// # Errors
 /// When the file of certificates cannot be used.

@@ -86,7 +86,7 @@ impl FlatIndex {
     /// shards or stores; see [`ip_topk`].
     ///
     /// # Errors
-    /// [`IndexError::Search`] if `k` is 0, if `queries` is no whole number of vectors of the index's
+    /// [`IndexError::Search`] if `k` is 0, if `queries` is not a whole number of vectors of the index's
     /// dimension, if one is not finite, or if [`ip_topk`] refuses the filter or the scan.
     pub fn search(&self, queries: &[f32], k: usize, filter: &Filter<'_>) -> Result<TopK, IndexError> {
         let collection = self.collection()?;

@@ -6,8 +6,8 @@ use std::fmt;
 use crate::{Explain, Remedy};
 
 /// Declares an enum whose variants have names, and the ways between the two: `ALL`, `NAMES`, `name`,
-/// `Display` and `FromStr`, whose error lists the names. The text behind the enum's name says what a variant
-/// is.
+/// `Display`, `Into<&'static str>` and `FromStr`, whose error lists the names. The text behind the enum's
+/// name says what a variant is.
 ///
 /// ```
 /// toller_ir::named! {
@@ -49,6 +49,12 @@ macro_rules! named {
         impl ::std::fmt::Display for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.pad(self.name())
+            }
+        }
+
+        impl ::std::convert::From<$name> for &'static str {
+            fn from(named: $name) -> Self {
+                named.name()
             }
         }
 

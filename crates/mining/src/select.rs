@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use toller_ir::named;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Which documents of a ranking are taken for negatives.
@@ -13,6 +14,8 @@ pub struct Selection {
     pub count: Count,
     /// Which of those.
     pub choice: Choice,
+    /// The seed of a sample: another seed, another sample.
+    pub seed: u64,
 }
 
 /// How many documents are taken for a query.
@@ -35,17 +38,17 @@ impl Count {
     }
 }
 
-/// Which of the documents that may be taken are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The best.
-    Top,
-    /// A uniform sample. It depends only on the seed, the query's identifier and the eligible documents: not
-    /// on other queries, their order, or threads.
-    Sample {
-        /// Another seed, another sample.
-        seed: u64,
-    },
+named! {
+    /// Which of the documents that may be taken are.
+    #[derive(Default)]
+    pub enum Choice: "a choice of negatives" {
+        /// A uniform sample. It depends only on the seed, the query's identifier and the eligible documents:
+        /// not on other queries, their order, or threads.
+        #[default]
+        Sample = "sample",
+        /// The best.
+        Top = "top",
+    }
 }
 
 impl Selection {
@@ -65,9 +68,9 @@ impl Selection {
             .map(|(place, (_, document))| (place, document));
         match self.choice {
             Choice::Top => eligible.take(count).map(|(place, _)| place).collect(),
-            Choice::Sample { seed } => {
+            Choice::Sample => {
                 // The documents of the smallest hashes are as good as drawn.
-                let hashed = |(place, document): (usize, &str)| (hash(seed, query_id, document), place);
+                let hashed = |(place, document): (usize, &str)| (hash(self.seed, query_id, document), place);
                 let mut drawn: Vec<(u64, usize)> = eligible.map(hashed).collect();
                 drawn.sort_unstable();
                 drawn.truncate(count);
@@ -107,15 +110,15 @@ mod tests {
 
     #[test]
     fn the_best_of_the_ranks_without_positives() {
-        let top = |ranks, count| Selection { ranks, count: Count::PerQuery(count), choice: Choice::Top };
+        let best = Selection { ranks: 1..=9, count: Count::PerPositive(2), choice: Choice::Top, seed: 0 };
+        let top = |ranks, count| Selection { ranks, count: Count::PerQuery(count), ..best.clone() };
         assert_eq!(choose(&top(1..=4, 9), "q", &ids(6), &[0, 2]), [1, 3]);
         assert_eq!(choose(&top(3..=5, 2), "q", &ids(6), &[2]), [3, 4]);
         assert_eq!(choose(&top(5..=20, 9), "q", &ids(6), &[]), [4, 5]);
         assert_eq!(choose(&top(7..=20, 9), "q", &ids(6), &[]), [0; 0]);
         assert_eq!(choose(&top(1..=2, 0), "q", &ids(6), &[]), [0; 0]);
-        let each = Selection { ranks: 1..=9, count: Count::PerPositive(2), choice: Choice::Top };
-        assert_eq!(choose(&each, "q", &ids(9), &[0, 2]), [1, 3, 4, 5]);
-        assert_eq!(choose(&each, "q", &ids(9), &[]), [0; 0]);
+        assert_eq!(choose(&best, "q", &ids(9), &[0, 2]), [1, 3, 4, 5]);
+        assert_eq!(choose(&best, "q", &ids(9), &[]), [0; 0]);
     }
 
     proptest! {
@@ -129,14 +132,14 @@ mod tests {
             let ranks = from..=from + length;
             let of = |choice, count| {
                 let count = Count::PerQuery(count);
-                choose(&Selection { ranks: ranks.clone(), count, choice }, "q", &ids, &positives)
+                choose(&Selection { ranks: ranks.clone(), count, choice, seed }, "q", &ids, &positives)
             };
             let eligible = of(Choice::Top, usize::MAX);
-            let sample = of(Choice::Sample { seed }, count);
+            let sample = of(Choice::Sample, count);
             prop_assert_eq!(sample.len(), count.min(eligible.len()));
             prop_assert!(sample.windows(2).all(|pair| pair[0] < pair[1]));
             prop_assert!(sample.iter().all(|place| eligible.contains(place)));
-            prop_assert_eq!(&sample, &of(Choice::Sample { seed }, count));
+            prop_assert_eq!(&sample, &of(Choice::Sample, count));
         }
     }
 
@@ -144,8 +147,8 @@ mod tests {
     fn a_sample_is_uniform_and_depends_on_seed_and_query() {
         let ids = ids(20);
         let sample = |query: &str, seed| {
-            let choice = Choice::Sample { seed };
-            choose(&Selection { ranks: 1..=20, count: Count::PerQuery(5), choice }, query, &ids, &[])
+            let (count, choice) = (Count::PerQuery(5), Choice::Sample);
+            choose(&Selection { ranks: 1..=20, count, choice, seed }, query, &ids, &[])
         };
         assert_ne!(sample("q", 1), sample("q", 2));
         assert_ne!(sample("q1", 1), sample("q2", 1));

@@ -24,7 +24,7 @@ pub enum Activation {
     Sigmoid,
 }
 
-/// A name that is no known activation function.
+/// A name that is not a known activation function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown activation function {0:?}; known are gelu, gelu_new (gelu_pytorch_tanh, gelu_fast), relu, silu (swish), \

@@ -20,8 +20,8 @@ pub enum PickleError {
         /// The protocol.
         found: u8,
     },
-    /// A byte that is no instruction.
-    #[error("the pickle is damaged at byte {offset}: {opcode:#04x} is no pickle instruction")]
+    /// A byte that is not an instruction.
+    #[error("the pickle is damaged at byte {offset}: {opcode:#04x} is not a pickle instruction")]
     UnknownOpcode {
         /// Where the byte is.
         offset: usize,

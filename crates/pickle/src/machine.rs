@@ -230,7 +230,7 @@ impl<'a> Machine<'a> {
         match self.top_node()? {
             Node::List(all) | Node::Set(all) => all.extend_from_slice(items),
             Node::Object(parts) => parts.items.extend_from_slice(items),
-            _ => return Err(self.invalid("items for what is no list, set or object")),
+            _ => return Err(self.invalid("items for what is not a list, set or object")),
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl<'a> Machine<'a> {
         match self.top_node()? {
             Node::Dict(all) => all.extend_from_slice(pairs),
             Node::Object(parts) => parts.pairs.extend_from_slice(pairs),
-            _ => return Err(self.invalid("keys for what is no dictionary or object")),
+            _ => return Err(self.invalid("keys for what is not a dictionary or object")),
         }
         Ok(())
     }
@@ -249,14 +249,14 @@ impl<'a> Machine<'a> {
         let state = self.pop()?;
         match self.top_node()? {
             Node::Object(parts) => parts.state = Some(state),
-            _ => return Err(self.invalid("a state for what is no object")),
+            _ => return Err(self.invalid("a state for what is not an object")),
         }
         Ok(())
     }
 
     fn object(&mut self, callable: Ref, args: Ref, named_args: Option<Ref>) -> Result<(), PickleError> {
         if !matches!(self.node(args), Node::Tuple(_)) {
-            return Err(self.invalid("arguments that are no tuple"));
+            return Err(self.invalid("arguments that are not a tuple"));
         }
         let parts = Parts { callable, args, named_args, state: None, items: Vec::new(), pairs: Vec::new() };
         self.push(Node::Object(Box::new(parts)))
@@ -275,7 +275,7 @@ impl<'a> Machine<'a> {
         let value = self.pop()?;
         match self.node(value) {
             Node::Str(value) => Ok(value.clone()),
-            _ => Err(self.invalid("a name that is no string")),
+            _ => Err(self.invalid("a name that is not a string")),
         }
     }
 

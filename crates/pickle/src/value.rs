@@ -62,15 +62,6 @@ impl<'p, 'a> Value<'p, 'a> {
         self.as_int().and_then(|value| usize::try_from(value).ok())
     }
 
-    /// A `float`.
-    #[must_use]
-    pub fn as_float(self) -> Option<f64> {
-        match self.node() {
-            Node::Float(value) => Some(*value),
-            _ => None,
-        }
-    }
-
     /// A `str`, or a string of Python 2 that is UTF-8.
     #[must_use]
     pub fn as_str(self) -> Option<&'p str> {

@@ -148,12 +148,12 @@ pub fn encode(
         let tokenizers = if work.uses_threads { threads.div_ceil(8) } else { threads };
         for _ in 0..tokenizers {
             let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
-            scope.spawn(move || carry(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
+            scope.spawn(move || stage(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
         }
         scope.spawn(move || cut(tower, &tokens_out, &next_chunk, &batch_permits, &batches_in));
         for _ in 0..sessions {
             let (batches_out, vectors_in) = (batches_out.clone(), vectors_in.clone());
-            scope.spawn(move || carry(&batches_out, &vectors_in, |batch| encode_batch(tower, batch)));
+            scope.spawn(move || stage(&batches_out, &vectors_in, |batch| encode_batch(tower, batch)));
         }
         // The stages hold the only ends now: dropping the receiver below stops them all, last to first.
         drop((texts_out, tokens_in, batches_out, vectors_in));
@@ -272,7 +272,7 @@ fn cut(
 
 /// A stage: takes units, works on them, hands them on; errors pass through, and a panic becomes one, so
 /// that the writer is not left waiting for a chunk that never comes.
-fn carry<A, B>(
+fn stage<A, B>(
     from: &Receiver<Chunk<A>>,
     to: &Sender<Chunk<B>>,
     mut step: impl FnMut(A) -> Result<B, PipelineError>,

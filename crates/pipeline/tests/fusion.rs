@@ -11,7 +11,7 @@ use toller_ir::{
 };
 use toller_pipeline::fusion::{
     Collections, Combination, FusedQuery, Fusion, FusionError, Hybrid, METHODS, Missing, Normalization,
-    fuse_runs,
+    Scale, fuse_runs,
 };
 use toller_pipeline::{DocumentLists, Ordinals, as_run};
 
@@ -48,12 +48,9 @@ fn any_run() -> impl Strategy<Value = Run> {
 fn any_fusion() -> impl Strategy<Value = Fusion> {
     use Combination::{Anz, Max, Mean, Med, Min, Mnz, Sum};
     let normalization = prop_oneof![
-        Just(Normalization::None),
-        Just(Normalization::MinMax),
-        Just(Normalization::Centred),
-        Just(Normalization::ZScore),
-        Just(Normalization::Borda),
-        (0_u8..100).prop_map(|k| Normalization::ReciprocalRank { k: f64::from(k) }),
+        4 => proptest::sample::select(Scale::ALL.to_vec()).prop_map(Normalization::Scale),
+        1 => Just(Normalization::Borda),
+        1 => (0_u8..100).prop_map(|k| Normalization::ReciprocalRank { k: f64::from(k) }),
     ];
     let missing = proptest::sample::select(vec![Missing::LeftOut, Missing::Zero, Missing::Minimum]);
     let combination = proptest::sample::select(vec![Sum, Mnz, Anz, Max, Min, Med, Mean]);
@@ -153,7 +150,7 @@ proptest! {
         let counts = matches!(fusion.combination, Combination::Anz | Combination::Mnz);
         let leaves_out = fusion.missing == Missing::LeftOut && fusion.normalization != Normalization::Borda;
         let zero_is_no_minimum = fusion.missing == Missing::Zero
-            && !matches!(fusion.normalization, Normalization::MinMax | Normalization::ReciprocalRank { .. });
+            && !matches!(fusion.normalization, Normalization::Scale(Scale::MinMax) | Normalization::ReciprocalRank { .. });
         prop_assume!(!counts && !leaves_out && !zero_is_no_minimum && weights[..runs.len()].iter().any(|weight| *weight > 0.0));
         fusion.weights = weights[..runs.len()].to_vec();
         for query in fuse_runs(&runs, &fusion, ALL, ALL)? {
@@ -382,6 +379,6 @@ fn what_cannot_be_fused_is_an_error() {
     let nan = run(&[("q", &[("a", f64::NAN)])]);
     assert!(matches!(fuse(&[nan], sum.clone()), Some(FusionError::NotFinite { list: 1, .. })));
     let huge = run(&[("q", &[("a", 1e300)])]);
-    let raw = Fusion { normalization: Normalization::None, ..sum };
+    let raw = Fusion { normalization: Scale::None.into(), ..sum };
     assert!(matches!(fuse(&[huge], raw), Some(FusionError::Overflow { .. })));
 }

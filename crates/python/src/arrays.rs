@@ -13,7 +13,7 @@ use toller_topk::Vectors;
 use crate::error::Failed;
 
 /// Vectors that were given, copied.
-pub(crate) struct Given {
+pub(crate) struct CopiedVectors {
     /// `[rows, dim]`.
     pub(crate) numbers: Vec<f32>,
     /// Numbers of a vector.
@@ -43,7 +43,7 @@ fn shape(array: &Bound<'_, PyUntypedArray>) -> Result<(usize, usize), Failed> {
 }
 
 /// Copies an array of vectors.
-pub(crate) fn copied(array: &Bound<'_, PyUntypedArray>) -> PyResult<Given> {
+pub(crate) fn copied(array: &Bound<'_, PyUntypedArray>) -> PyResult<CopiedVectors> {
     let (_, dim) = shape(array)?;
     let numbers = if let Ok(array) = array.cast::<PyArrayDyn<f32>>() {
         array.try_readonly().map_err(PyErr::from)?.as_array().iter().copied().collect()
@@ -52,11 +52,11 @@ pub(crate) fn copied(array: &Bound<'_, PyUntypedArray>) -> PyResult<Given> {
     } else {
         return Err(wrong_type(array).into());
     };
-    Ok(Given { numbers, dim, is_one: array.ndim() == 1 })
+    Ok(CopiedVectors { numbers, dim, is_one: array.ndim() == 1 })
 }
 
 /// An array of vectors that is searched where it is.
-pub(crate) struct Held {
+pub(crate) struct BorrowedVectors {
     /// Keeps the numbers alive.
     _array: Py<PyAny>,
     numbers: Numbers,
@@ -72,13 +72,14 @@ enum Numbers {
     F16(*const f16, usize),
 }
 
-// SAFETY: the array outlives the pointers, which are only read through. As everywhere with NumPy, an array
-// that is written to while it is read gives meaningless numbers.
-unsafe impl Send for Held {}
+// SAFETY: the array outlives the pointers, which are only read through. That nobody writes to the array while
+// it is read is up to the caller, as `FlatIndex.of_arrays` says: NumPy cannot rule it out, for a view of the
+// same memory may be written to even where this array is read-only.
+unsafe impl Send for BorrowedVectors {}
 // SAFETY: as above.
-unsafe impl Sync for Held {}
+unsafe impl Sync for BorrowedVectors {}
 
-impl Held {
+impl BorrowedVectors {
     /// Holds an array of shape [vectors, numbers] whose numbers are in C's order.
     pub(crate) fn new(array: &Bound<'_, PyUntypedArray>) -> PyResult<Self> {
         let (rows, dim) = shape(array)?;
@@ -96,9 +97,10 @@ impl Held {
         Ok(Self { _array: array.clone().into_any().unbind(), numbers, rows, dim })
     }
 
-    /// The vectors.
+    /// The vectors. Nobody may write to the array while they are read.
     pub(crate) fn vectors(&self) -> Vectors<'_> {
-        // SAFETY: the array is aligned, in C's order, has this many numbers, and is held.
+        // SAFETY: the array is aligned, in C's order, has this many numbers, and is held. The caller does not
+        // write to it meanwhile.
         unsafe {
             match self.numbers {
                 _ if self.rows * self.dim == 0 => Vectors::F32(&[]),

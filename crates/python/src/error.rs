@@ -11,6 +11,7 @@ use toller_eval::{CompareError, MeasureError};
 use toller_hub::ResolveError;
 use toller_index::IndexError;
 use toller_ir::{Command, ErrorPlace, Explain, Remedy, RequestError, Setting, Term, UnknownName};
+use toller_mining::{MiningError, MissingText};
 use toller_pipeline::fusion::FusionError;
 use toller_store::StoreError;
 use toller_topk::IpTopkError;
@@ -139,6 +140,8 @@ fn is_argument(error: &(dyn Error + 'static)) -> bool {
         || error.is::<MeasureError>()
         || error.is::<CompareError>()
         || error.is::<FusionError>()
+        || error.is::<MiningError>()
+        || error.is::<MissingText>()
         || error.is::<UnknownName>()
         || of_training(error).is_some_and(|error| {
             matches!(

@@ -11,7 +11,7 @@ use toller_engine::{Device, Scan};
 use toller_ir::{DocOrd, DocSet, Filter, Ranking};
 use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 
-use crate::arrays::{Held, copied, vector};
+use crate::arrays::{BorrowedVectors, copied, vector};
 use crate::error::Failed;
 use crate::paths::Paths;
 use crate::store::{self, Store};
@@ -35,7 +35,7 @@ enum Source {
     /// An index, and the number of rows of its store that are searched.
     Store(toller_index::FlatIndex, usize),
     Arrays {
-        arrays: Vec<Held>,
+        arrays: Vec<BorrowedVectors>,
         dim: usize,
         scan: Scan,
     },
@@ -90,12 +90,15 @@ impl FlatIndex {
     }
 
     /// Searches arrays in memory, where they are: each [rows, numbers], float32 or float16, in C's order.
-    /// Rows are numbered through all arrays. The arrays must not change while the index is used.
+    /// Rows are numbered through all arrays. Nobody may write to the arrays as long as the index is used: it
+    /// is undefined what a search does meanwhile.
     #[staticmethod]
     #[pyo3(signature = (*arrays, scan="auto"))]
     fn of_arrays(py: Python<'_>, arrays: &Bound<'_, PyTuple>, scan: &str) -> PyResult<Self> {
         let scan: Scan = scan.parse().map_err(Failed::from)?;
-        let held = |array: Bound<'_, PyAny>| Held::new(array.cast::<PyUntypedArray>().map_err(PyErr::from)?);
+        let held = |array: Bound<'_, PyAny>| {
+            BorrowedVectors::new(array.cast::<PyUntypedArray>().map_err(PyErr::from)?)
+        };
         let arrays = arrays.iter().map(held).collect::<PyResult<Vec<_>>>()?;
         let Some(dim) = arrays.first().map(|array| array.dim) else {
             return Err(Failed::invalid("no arrays").hint("give at least one").into());
@@ -186,7 +189,8 @@ impl Source {
         };
         let mut first = 0;
         let segment = |array| {
-            let segment = Segment { first: DocOrd(first), vectors: Held::vectors(array), codes: None };
+            let segment =
+                Segment { first: DocOrd(first), vectors: BorrowedVectors::vectors(array), codes: None };
             first += array.rows as u32;
             segment
         };

@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What messages call an argument that is no file.
+    /// What messages call an argument that is not a file.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Passages => "corpus",
@@ -130,7 +130,7 @@ enum Origin {
 }
 
 impl Files {
-    /// Reads an argument. What is no file is written to `folder`.
+    /// Reads an argument. What is not a file is written to `folder`.
     pub(crate) fn read(
         given: &Bound<'_, PyAny>,
         kind: Kind,

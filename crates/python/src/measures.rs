@@ -7,11 +7,10 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use toller_corpus::Score;
 use toller_eval::{
-    CompareOptions, Correction, EvalOptions, Evaluation, Measure, MissingQueries, PairComparison, Pairs,
-    Test, compare_pairs, parse_measures,
+    CompareOptions, EvalOptions, Evaluation, Measure, PairComparison, Pairs, compare_pairs, parse_measures,
 };
 use toller_ir::RunEntry;
-use toller_pipeline::fusion::{Fusion, Method, Missing, Normalization, UnknownMethod, fuse_runs};
+use toller_pipeline::fusion::{Fusion, Method, UnknownMethod, fuse_runs};
 
 use crate::error::Failed;
 use crate::models::at_least_one;
@@ -90,15 +89,7 @@ pub(crate) fn evaluate(
 ) -> PyResult<PyEvaluation> {
     let measures = parse_measures(measures).map_err(Failed::from)?;
     let options = EvalOptions {
-        missing: match missing {
-            "zero" => MissingQueries::CountAsZero,
-            "skip" => MissingQueries::Skip,
-            _ => {
-                return Err(Failed::invalid(format!("missing={missing:?}"))
-                    .hint("there are zero and skip")
-                    .into());
-            }
-        },
+        missing: missing.parse().map_err(Failed::from)?,
         relevance_level,
         depth: at_least_one("depth", depth)?.and_then(NonZeroUsize::new),
     };
@@ -208,23 +199,8 @@ pub(crate) fn compare(
     seed: u64,
     relevance_level: u32,
 ) -> PyResult<Vec<Comparison>> {
-    let test = |name: &String| {
-        let unknown = || {
-            Failed::invalid(format!("no test is named {name:?}")).hint(Test::ALL.map(Test::name).join(", "))
-        };
-        Test::ALL.into_iter().find(|test| test.name() == name).ok_or_else(unknown)
-    };
-    let correction = match correction {
-        "holm" => Correction::Holm,
-        "bonferroni" => Correction::Bonferroni,
-        "bh" => Correction::BenjaminiHochberg,
-        "none" => Correction::None,
-        _ => {
-            let failed = Failed::invalid(format!("no correction is named {correction:?}"));
-            return Err(failed.hint("there are holm, bonferroni, bh and none").into());
-        }
-    };
-    let tests = tests.iter().map(test).collect::<Result<_, Failed>>()?;
+    let correction = correction.parse().map_err(Failed::from)?;
+    let tests = tests.iter().map(|name| name.parse()).collect::<Result<_, _>>().map_err(Failed::from)?;
     let options = CompareOptions { correction, permutations, seed, tests, ..CompareOptions::default() };
     if let Some(baseline) = baseline.filter(|baseline| *baseline >= runs.len()) {
         return Err(Failed::invalid(format!("baseline={baseline} of {} runs", runs.len())).into());
@@ -252,43 +228,9 @@ pub(crate) fn fusion(
 ) -> Result<Fusion, Failed> {
     let method: &Method =
         method.parse().map_err(|error: UnknownMethod| Failed::invalid(error.to_string()))?;
-    let mut fusion = method.fusion();
-    for (parameter, is_given) in [("normalize", normalize.is_some()), ("missing", missing.is_some())] {
-        if is_given && method.is_by_rank() {
-            let message = format!("{parameter} has no meaning for {method}, which looks at ranks alone");
-            return Err(Failed::invalid(message).hint(format!("leave {parameter} out")));
-        }
-    }
-    match normalize {
-        None => {}
-        Some("none") => fusion.normalization = Normalization::None,
-        Some("min-max") => fusion.normalization = Normalization::MinMax,
-        Some("centred") => fusion.normalization = Normalization::Centred,
-        Some("z-score") => fusion.normalization = Normalization::ZScore,
-        Some(name) => {
-            let failed = Failed::invalid(format!("normalize={name:?}"));
-            return Err(failed.hint("there are none, min-max, centred and z-score"));
-        }
-    }
-    match missing {
-        None => {}
-        Some("left-out") => fusion.missing = Missing::LeftOut,
-        Some("zero") => fusion.missing = Missing::Zero,
-        Some("minimum") => fusion.missing = Missing::Minimum,
-        Some(name) => {
-            let failed = Failed::invalid(format!("missing={name:?}"));
-            return Err(failed.hint("there are left-out, zero and minimum"));
-        }
-    }
-    if let Some(k) = rrf_k {
-        if !matches!(fusion.normalization, Normalization::ReciprocalRank { .. }) {
-            let failed = Failed::invalid(format!("rrf_k has no meaning for {method}"));
-            return Err(failed.hint("leave it out, or fuse by rrf"));
-        }
-        fusion.normalization = Normalization::ReciprocalRank { k };
-    }
-    fusion.weights = weights.unwrap_or_default();
-    Ok(fusion)
+    let normalize = normalize.map(str::parse).transpose()?;
+    let missing = missing.map(str::parse).transpose()?;
+    Ok(Fusion { weights: weights.unwrap_or_default(), ..method.with(normalize, missing, rrf_k)? })
 }
 
 /// Fuses runs into one: the `k` best documents of each query, from the `depth` best of each run (None for

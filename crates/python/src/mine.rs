@@ -8,12 +8,13 @@ use pyo3::prelude::*;
 use toller_corpus::read_queries;
 use toller_files::{CompressedWriter, FileError};
 use toller_ir::counted;
-use toller_mining::{Choice, Count, Format, MissingText, ScoreRule, Selection};
+use toller_mining::{Count, Format, Inputs, MissingText, ScoreRule, Selection};
 use toller_pipeline::{MineJob, QueryHits, RerankScores, Scored};
 
 use crate::by_name::by_name;
 use crate::error::Failed;
 use crate::given::{Files, Kind, Reading, parent};
+use crate::models::at_least_one;
 use crate::runs::{Qrels, Run};
 use crate::work;
 
@@ -52,58 +53,21 @@ pub(crate) struct MineOptions<'py> {
 }
 
 impl MineOptions<'_> {
-    fn rule(&self) -> Result<ScoreRule, Failed> {
-        let rule = ScoreRule {
+    fn rule(&self) -> ScoreRule {
+        ScoreRule {
             max_negative: self.max_score,
             min_negative: self.min_score,
             absolute_margin: self.absolute_margin,
             relative_margin: self.relative_margin,
             min_positive: self.min_positive_score,
             new_positives: self.new_positive_score,
-        };
-        if self.scores.is_empty() && rule != ScoreRule::default() {
-            let failed = Failed::invalid("a threshold of scores needs scores");
-            return Err(failed.hint("give scores, the run of a reranker"));
         }
-        let bounds = [self.max_score, self.min_score, self.min_positive_score, self.new_positive_score];
-        if let Some(bound) = bounds.into_iter().flatten().find(|bound| !bound.is_finite()) {
-            return Err(Failed::invalid(format!("a score of {bound}")).hint("give a finite number"));
-        }
-        if let (Some(least), Some(most)) = (self.min_score, self.max_score)
-            && least > most
-        {
-            let failed =
-                Failed::invalid(format!("no score is from {least} (min_score) to {most} (max_score)"));
-            return Err(failed.hint("give a max_score of at least min_score"));
-        }
-        if let Some(share) = self.relative_margin.filter(|share| !(0.0..=1.0).contains(share)) {
-            return Err(
-                Failed::invalid(format!("a relative_margin of {share}")).hint("give a share from 0 to 1")
-            );
-        }
-        if let Some(margin) = self.absolute_margin.filter(|margin| !margin.is_finite() || *margin < 0.0) {
-            return Err(Failed::invalid(format!("a margin of {margin}")).hint("give a number of at least 0"));
-        }
-        Ok(rule)
     }
 
     fn selection(&self) -> Result<Selection, Failed> {
         let (first, last) = self.depth;
         let count = self.per_positive.map_or(Count::PerQuery(self.negatives), Count::PerPositive);
-        let wanted = self.per_positive.unwrap_or(self.negatives);
-        if first == 0 || last < first || wanted == 0 || self.positives == Some(0) {
-            let failed = Failed::invalid(format!("{wanted} negatives of the ranks {first} to {last}"));
-            return Err(failed.hint("ranks begin at 1, and numbers are not 0: depth=(1, 200)"));
-        }
-        let choice = match self.choose.as_str() {
-            "sample" => Choice::Sample { seed: self.seed },
-            "top" => Choice::Top,
-            other => {
-                let failed = Failed::invalid(format!("no choice of negatives is named {other:?}"));
-                return Err(failed.hint("there are sample and top"));
-            }
-        };
-        Ok(Selection { ranks: first..=last, count, choice })
+        Ok(Selection { ranks: first..=last, count, choice: self.choose.parse()?, seed: self.seed })
     }
 }
 
@@ -118,15 +82,15 @@ pub(crate) fn mine(
     #[pyo3(from_py_with = by_name)] options: MineOptions<'_>,
 ) -> PyResult<(usize, usize, usize, usize, usize)> {
     let format: Format = options.format.parse().map_err(Failed::from)?;
-    let (selection, rule) = (options.selection()?, options.rule()?);
-    if format.needs_texts() && (options.queries.is_none() || options.corpus.is_none()) {
-        let failed = Failed::invalid(format!("the format {format} needs the texts of queries and passages"));
-        return Err(failed.hint("give queries and corpus").into());
-    }
-    if qrels.is_none() && rule.new_positives.is_none() {
-        let failed = Failed::invalid("nothing says which documents are relevant");
-        return Err(failed.hint("give qrels, or scores with new_positive_score").into());
-    }
+    let (selection, rule) = (options.selection()?, options.rule());
+    let inputs = Inputs {
+        qrels: qrels.is_some(),
+        scores: !options.scores.is_empty(),
+        queries: options.queries.is_some(),
+        corpus: options.corpus.is_some(),
+    };
+    inputs.check(&selection, &rule, format).map_err(Failed::from)?;
+    let positives = at_least_one("positives", options.positives)?;
     let reading = Reading { skip_bad_lines: options.skip_bad_lines, ..Reading::default() };
     let read = |given: Option<&Bound<'_, PyAny>>, kind| {
         given.map(|given| Files::read(given, kind, reading.clone(), parent(&output))).transpose()
@@ -140,7 +104,7 @@ pub(crate) fn mine(
     let arcs = |runs: &[Bound<'_, Run>]| runs.iter().map(|run| run.get().run.clone()).collect::<Vec<_>>();
     let (runs, scores) = (arcs(&runs), arcs(&options.scores));
     let qrels = qrels.map_or_else(Arc::default, |qrels| qrels.get().qrels.clone());
-    let (relevance_level, positives) = (options.relevance_level, options.positives);
+    let relevance_level = options.relevance_level;
     work::run(py, None, move |session| {
         let engine = session.engine()?;
         let queries = match &queries {
@@ -172,6 +136,9 @@ pub(crate) fn mine(
             queries: &queries,
             collection: collection.as_ref().map(|(inputs, options)| (inputs.as_slice(), options)),
         };
+        if let Some(scored) = job.scored {
+            scored.check(job.hits)?;
+        }
         let mining = job.choose()?;
         mining.left_out_unscored("scores").for_each(|problem| session.warn(problem));
         if mining.queries() == 0 {
@@ -201,8 +168,7 @@ pub(crate) fn mine(
 /// A missing text is an error of the input, not of the output file.
 fn failure(error: io::Error, output: &std::path::Path) -> Failed {
     match error.downcast::<MissingText>() {
-        Ok(missing) => Failed::invalid(missing.to_string())
-            .hint("give queries and corpus with all queries and documents of the run and the judgments"),
+        Ok(missing) => missing.into(),
         Err(error) => FileError::new("write", output, error).into(),
     }
 }

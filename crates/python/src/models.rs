@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use toller_encoder::{Compute, CrossEncoderOptions, Output, ScoreActivation, TextPooling};
+use toller_encoder::{Compute, CrossEncoderOptions, Output, TextPooling};
 use toller_engine::{Backend, Encoder, EncoderOptions, Role};
 use toller_nn::Precision;
 
@@ -168,7 +168,7 @@ impl PairScorer {
             max_length: at_least_one("max_length", max_length)?,
             truncation: truncation.parse().map_err(Failed::from)?,
             label,
-            activation: activation.map(parse_activation).transpose()?,
+            activation: activation.map(str::parse).transpose().map_err(Failed::from)?,
             batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
             ..CrossEncoderOptions::default()
         };
@@ -241,17 +241,6 @@ pub(crate) fn parse_pooling(name: &str) -> Result<TextPooling, Failed> {
 /// What a model computes in; `None` for what suits the device.
 fn parse_dtype(name: Option<&str>) -> Result<Option<Precision>, Failed> {
     name.map(str::parse).transpose().map_err(Failed::from)
-}
-
-fn parse_activation(name: &str) -> Result<ScoreActivation, Failed> {
-    match name {
-        "logit" => Ok(ScoreActivation::Identity),
-        "sigmoid" => Ok(ScoreActivation::Sigmoid),
-        "softmax" => Ok(ScoreActivation::Softmax),
-        "configured" => Ok(ScoreActivation::Configured),
-        _ => Err(Failed::invalid(format!("no activation is named {name:?}"))
-            .hint("there are logit, sigmoid, softmax and configured")),
-    }
 }
 
 /// The role of that name.

@@ -16,7 +16,7 @@ use toller_store::{
     DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, OpenOptions, Source, StoreSpec, StoreWriter, Vectors,
 };
 
-use crate::arrays::{Held, view};
+use crate::arrays::{BorrowedVectors, view};
 use crate::error::Failed;
 use crate::models::{DualEncoder, parse_role};
 use crate::paths::Paths;
@@ -80,7 +80,7 @@ impl Store {
         overwrite: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let held = Held::new(vectors)?;
+        let held = BorrowedVectors::new(vectors)?;
         let role = parse_role(role)?;
         let dtype: DType = store_dtype.parse().map_err(Failed::from)?;
         if held.rows != ids.len() {
@@ -293,7 +293,7 @@ const ROWS: usize = 4096;
 
 /// Calls `each` with every row, in f32.
 fn each_row(
-    held: &Held,
+    held: &BorrowedVectors,
     session: &Session,
     mut each: impl FnMut(usize, &[f32]) -> Result<(), Failed>,
 ) -> Result<(), Failed> {

@@ -166,5 +166,7 @@ def test_comparisons() -> None:
     assert len(toller.compare(qrels, runs, "AP", baseline=None, tests=["wilcoxon"])) == 3
     with pytest.raises(toller.InvalidArgument, match="baseline=3"):
         toller.compare(qrels, runs, "AP", baseline=3)
-    with pytest.raises(toller.InvalidArgument, match="no test"):
+    with pytest.raises(toller.InvalidArgument, match="`z` is not a significance test: expected t-test, randomization"):
         toller.compare(qrels, runs, "AP", tests=["z"])
+    with pytest.raises(toller.InvalidArgument, match="`sidak` is not a correction: expected holm, bonferroni, bh or none"):
+        toller.compare(qrels, runs, "AP", correction="sidak")

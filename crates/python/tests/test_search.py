@@ -181,5 +181,10 @@ def test_parameters_that_do_not_fit_are_refused(sparse: toller.SparseIndex) -> N
     assert error.value.hint and "toller.index(" in error.value.hint
     with pytest.raises(toller.InvalidArgument, match="rrf_k has no meaning"):
         toller.Searcher.hybrid([sparse, sparse], "combsum", rrf_k=10)
+    with pytest.raises(toller.InvalidArgument, match="normalize has no meaning for borda") as error:
+        toller.Searcher.hybrid([sparse, sparse], "borda", normalize="none")
+    assert error.value.hint == "leave normalize out: borda looks at ranks alone"
+    with pytest.raises(toller.InvalidArgument, match="`least` is not a value of missing documents"):
+        toller.Searcher.hybrid([sparse, sparse], "combsum", missing="least")
     with pytest.raises(toller.InvalidArgument, match="occurs twice"):
         sparse.batch_search([("1", "dogs"), ("1", "cells")])

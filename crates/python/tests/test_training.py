@@ -76,6 +76,9 @@ def test_several_runs_and_scores_decide_as_on_the_command_line(cli: Cli, tmp_pat
         toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", scores=scores)
     with pytest.raises(toller.InvalidArgument, match="no negative for 2 queries"):
         toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", scores=scores, max_score=0.01)
+    with pytest.raises(toller.InvalidArgument, match="no document that negatives are taken from has a score") as error:
+        toller.mine(runs, toller.Qrels(QRELS), tmp_path / "own", scores=toller.Run({"q9": {"d1": 1.0}}))
+    assert error.value.hint == "give scores what a reranker made of the same run"
 
 
 def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ impl Planner<'_> {
             Takes::Cache => Piece::Cache(self.variables.in_path(text)),
             Takes::Input => match self.variables.in_path(text) {
                 path if path.as_os_str() == "-" => {
-                    let message = format!("{:?} would read stdin, which is not the same twice", option.name);
+                    let message =
+                        format!("{:?} would read stdin, whose content may differ each time", option.name);
                     return Err(self.recipe.bad(line, message, "name a file"));
                 }
                 path if self.outputs.writer(&path).is_some() => Piece::Upstream(path),

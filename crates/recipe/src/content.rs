@@ -91,7 +91,7 @@ impl Contents {
 
     fn of_file(&mut self, path: &Path, metadata: &Metadata) -> Result<Checksum, FileError> {
         if !metadata.is_file() {
-            let error = io::Error::other("no regular file, so that it is not the same twice");
+            let error = io::Error::other("it is not a regular file, so its content may differ each time");
             return Err(FileError::new("read", path, error));
         }
         let stamp = Stamp::of(metadata);
@@ -225,7 +225,7 @@ mod tests {
         print(&mut prints)?;
         fs::write(folder.path().join("in/b"), "2")?;
         print(&mut prints)?;
-        // A lock is no content.
+        // A lock is not content.
         fs::write(folder.path().join(".lock"), "")?;
         assert_eq!(contents.checksum(folder.path())?, prints[3]);
         Ok(())

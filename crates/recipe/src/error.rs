@@ -57,9 +57,9 @@ pub enum RecipeError {
     /// Files or directories where steps would write, and that no step made.
     #[error("no step of this recipe made {}", listed(.0))]
     Foreign(Vec<PathBuf>),
-    /// Stores or indexes where steps would make others.
-    #[error("{}", .0.join(", "))]
-    OfOtherMaking(Vec<String>),
+    /// Stores or indexes where steps would make others, each with how it differs.
+    #[error("this recipe would not make what is there: {}", reasons(.0))]
+    MadeOtherwise(Vec<(PathBuf, String)>),
     /// An output that people fill in, and that a step would replace.
     #[error("{} was changed since step {step} wrote it: people may have filled it in", path.display())]
     FilledIn {
@@ -93,6 +93,11 @@ fn listed(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// Each names its path.
+fn reasons(found: &[(PathBuf, String)]) -> String {
+    found.iter().map(|(_, why)| why.as_str()).collect::<Vec<_>>().join("; ")
+}
+
 impl Explain for RecipeError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -104,7 +109,7 @@ impl Explain for RecipeError {
             Self::UnknownVariable { known, .. } => Some(format!("it has {}", known.join(", ")).into()),
             Self::Busy(_) => Some(remedy!("wait for it to end, or give {} another folder", Setting::Work)),
             Self::DamagedState(_) => Some(remedy!("add {} to carry out every step again", Setting::Force)),
-            Self::Foreign(_) | Self::OfOtherMaking(_) => Some(remedy!(
+            Self::Foreign(_) | Self::MadeOtherwise(_) => Some(remedy!(
                 "move that away, give {} another folder, or add {} to replace what is there",
                 Setting::Work,
                 Setting::Force
@@ -131,7 +136,7 @@ impl Explain for RecipeError {
             | Self::NotWritten { path, .. }
             | Self::NoValue { report: path, .. } => Some(ErrorPlace::of_file(path)),
             Self::Foreign(paths) => paths.first().map(|path| ErrorPlace::of_file(path)),
-            Self::OfOtherMaking(_) => None,
+            Self::MadeOtherwise(found) => found.first().map(|(path, _)| ErrorPlace::of_file(path)),
         }
     }
 }

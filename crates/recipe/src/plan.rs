@@ -54,8 +54,8 @@ impl Plan {
     ///
     /// # Errors
     /// An unknown command, option or variable, a value that a command does not take, an output that two steps
-    /// write or that lies outside of the folder, steps that wait for each other. What is missing is no error
-    /// yet.
+    /// write or that lies outside of the folder, steps that wait for each other. What is missing is not
+    /// an error yet.
     pub fn new(
         recipe: &Recipe,
         catalogue: &dyn Catalogue,

@@ -90,19 +90,19 @@ impl PartialEq for Asked {
     }
 }
 
-/// The rank and the score that a stage of a search gave a document.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Standing {
-    pub(crate) stage: &'static str,
-    pub(crate) rank: usize,
-    pub(crate) score: f32,
+/// The rank and the score of a document after a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub(crate) struct StageScore {
+    stage: &'static str,
+    rank: usize,
+    score: f32,
 }
 
 /// What was found for a query.
 pub(crate) struct Found {
     pub(crate) hits: Vec<Hit>,
     /// What the stages before the last one gave each hit.
-    pub(crate) before: Vec<Vec<Standing>>,
+    pub(crate) before: Vec<Vec<StageScore>>,
     /// The stages of the batch that the query was in.
     pub(crate) stages: Arc<[(&'static str, Duration)]>,
     /// Queries of the batch.
@@ -146,7 +146,7 @@ impl Work for Searching {
             .map_err(|error| Failure::of(Reason::Backend, &*error as &dyn Explain))?;
         let stages: Arc<[_]> = found.timings.iter().map(|timing| (timing.stage, timing.duration)).collect();
         let of_query = |(place, ranking): (usize, Ranking)| Found {
-            before: standings(&ranking.hits, &found.before, place),
+            before: stage_scores(&ranking.hits, &found.before, place),
             hits: ranking.hits,
             stages: stages.clone(),
             batch: queries.len(),
@@ -156,13 +156,13 @@ impl Work for Searching {
 }
 
 /// Where the stages ranked the hits of the query at a place of the request.
-fn standings(hits: &[Hit], stages: &[StageRankings], place: usize) -> Vec<Vec<Standing>> {
+fn stage_scores(hits: &[Hit], stages: &[StageRankings], place: usize) -> Vec<Vec<StageScore>> {
     let mut found = vec![Vec::new(); hits.len()];
     let places: HashMap<DocOrd, usize> = hits.iter().map(|hit| hit.doc).zip(0..).collect();
     for StageRankings { stage, rankings } in stages {
         for (rank, hit) in (1..).zip(rankings.get(place).into_iter().flat_map(|ranking| &ranking.hits)) {
             if let Some(at) = places.get(&hit.doc) {
-                found[*at].push(Standing { stage, rank, score: hit.score });
+                found[*at].push(StageScore { stage, rank, score: hit.score });
             }
         }
     }

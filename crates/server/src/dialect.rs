@@ -69,7 +69,7 @@ impl Dialect {
     /// The failures of a route, for the OpenAPI document.
     fn documented(self) -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
         let reasons = [
-            (Reason::Syntax, "The body is no JSON, or the input is empty"),
+            (Reason::Syntax, "The body is not JSON, or the input is empty"),
             (Reason::Unauthorized, "The key is missing or wrong"),
             (Reason::Forbidden, "The key may not do this"),
             (Reason::NotFound, "There is no such model or document"),

@@ -10,7 +10,7 @@ use toller_ir::{Explain, Setting, Term};
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// The body is no JSON.
+    /// The body is not JSON.
     Syntax,
     /// The input is empty.
     Empty,

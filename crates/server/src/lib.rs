@@ -17,6 +17,7 @@ mod keys;
 mod limits;
 mod log;
 mod metrics;
+mod registry;
 mod routes;
 mod runs;
 mod schedule;

@@ -1,9 +1,10 @@
-//! What is counted, for Prometheus. The recorder belongs to a server: nothing is global.
+//! What is counted, for Prometheus.
 
 use std::time::Duration;
 
-use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder, SharedString, Unit};
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use metrics::{Counter, Gauge, Histogram, Key, Recorder, SharedString, Unit};
+
+use crate::registry::{Registry, labelled};
 
 /// Upper ends of the buckets of times, in seconds.
 const SECONDS: [f64; 16] =
@@ -11,8 +12,6 @@ const SECONDS: [f64; 16] =
 
 /// Upper ends of the buckets of other numbers.
 const COUNTS: [f64; 10] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16_384.0, 65_536.0, 262_144.0];
-
-const METADATA: Metadata<'static> = Metadata::new("toller_server", Level::INFO, None);
 
 /// A metric: its name, what it counts.
 struct Described(&'static str, &'static str);
@@ -36,8 +35,7 @@ const RELOADS: Described = Described("toller_reloads_total", "Reloads of the col
 
 /// The metrics of a server.
 pub(crate) struct Metrics {
-    recorder: PrometheusRecorder,
-    handle: PrometheusHandle,
+    pub(crate) registry: Registry,
     pub(crate) in_flight: Gauge,
     pub(crate) connections: Gauge,
 }
@@ -54,13 +52,8 @@ pub(crate) struct QueueMetrics {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        // Neither list of buckets is empty, which is all that can be wrong with one.
-        let builder = PrometheusBuilder::new();
-        let builder = match builder.set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS) {
-            Ok(builder) => builder.set_buckets(&COUNTS),
-            Err(error) => Err(error),
-        };
-        let recorder = builder.unwrap_or_default().build_recorder();
+        let registry = Registry::new(&[("_seconds", &SECONDS), ("", &COUNTS)]);
+        let recorder = registry.recorder();
         for Described(name, about) in [REQUESTS, TEXTS, TOKENS, REFUSED, ABANDONED, RELOADS] {
             recorder.describe_counter(name.into(), Some(Unit::Count), about.into());
         }
@@ -70,22 +63,22 @@ impl Metrics {
         for Described(name, about) in [REQUEST_SECONDS, BATCH_ITEMS, BATCH_COST, BATCH_SECONDS] {
             recorder.describe_histogram(name.into(), None, about.into());
         }
-        let gauge = |metric: Described| recorder.register_gauge(&Key::from_name(metric.0), &METADATA);
+        let gauge = |metric: Described| registry.gauge(&Key::from_name(metric.0));
         let (in_flight, connections) = (gauge(IN_FLIGHT), gauge(CONNECTIONS));
-        Self { handle: recorder.handle(), recorder, in_flight, connections }
+        Self { registry, in_flight, connections }
     }
 
     /// The metrics of a queue of this name.
     pub(crate) fn queue(&self, queue: &'static str) -> QueueMetrics {
-        let recorder = &self.recorder;
+        let registry = &self.registry;
         let key = |metric: Described| of(metric, [("queue", queue.into())]);
         QueueMetrics {
-            waiting: recorder.register_gauge(&key(WAITING), &METADATA),
-            refused: recorder.register_counter(&key(REFUSED), &METADATA),
-            abandoned: recorder.register_counter(&key(ABANDONED), &METADATA),
-            batch_items: recorder.register_histogram(&key(BATCH_ITEMS), &METADATA),
-            batch_cost: recorder.register_histogram(&key(BATCH_COST), &METADATA),
-            batch_seconds: recorder.register_histogram(&key(BATCH_SECONDS), &METADATA),
+            waiting: registry.gauge(&key(WAITING)),
+            refused: registry.counter(&key(REFUSED)),
+            abandoned: registry.counter(&key(ABANDONED)),
+            batch_items: registry.histogram(&key(BATCH_ITEMS)),
+            batch_cost: registry.histogram(&key(BATCH_COST)),
+            batch_seconds: registry.histogram(&key(BATCH_SECONDS)),
         }
     }
 
@@ -94,37 +87,26 @@ impl Metrics {
         let route: SharedString = route.to_owned().into();
         let labels =
             [("route", route.clone()), ("method", method.into()), ("status", status.to_string().into())];
-        self.recorder.register_counter(&of(REQUESTS, labels), &METADATA).increment(1);
+        self.registry.counter(&of(REQUESTS, labels)).increment(1);
         let key = of(REQUEST_SECONDS, [("route", route)]);
-        self.recorder.register_histogram(&key, &METADATA).record(time.as_secs_f64());
+        self.registry.histogram(&key).record(time.as_secs_f64());
     }
 
     /// Counts what a model was given.
     pub(crate) fn given(&self, model: &'static str, texts: usize, tokens: usize) {
         for (metric, count) in [(TEXTS, texts), (TOKENS, tokens)] {
             let key = of(metric, [("model", model.into())]);
-            self.recorder.register_counter(&key, &METADATA).increment(count as u64);
+            self.registry.counter(&key).increment(count as u64);
         }
     }
 
     /// Counts a reload.
     pub(crate) fn reloaded(&self, is_done: bool) {
         let result = if is_done { "done" } else { "failed" };
-        self.recorder.register_counter(&of(RELOADS, [("result", result.into())]), &METADATA).increment(1);
-    }
-
-    /// All metrics, as Prometheus reads them.
-    pub(crate) fn render(&self) -> String {
-        self.handle.render()
-    }
-
-    /// Adds up the samples of histograms, which take memory one by one until then. Reading does it, too.
-    pub(crate) fn upkeep(&self) {
-        self.handle.run_upkeep();
+        self.registry.counter(&of(RELOADS, [("result", result.into())])).increment(1);
     }
 }
 
 fn of<const N: usize>(metric: Described, labels: [(&'static str, SharedString); N]) -> Key {
-    let labels = labels.map(|(name, value)| Label::new(name, value));
-    Key::from_parts(metric.0, labels.to_vec())
+    labelled(metric.0, labels)
 }

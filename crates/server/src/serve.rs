@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::app::{App, Service};
 use crate::routes::router;
 use crate::signals::{Signal, Signals};
-use crate::texts::aside;
+use crate::texts::blocking;
 use crate::upkeep::keep_up;
 use crate::{Limits, ServerError};
 
@@ -90,7 +90,7 @@ impl Server {
             while let Some(Signal::Reload) = signals.received.recv().await {
                 let (app, on_reload) = (self.app.clone(), on_reload.clone());
                 tokio::spawn(async move {
-                    on_reload(aside(move || app.reload()).await.map_err(|failure| failure.message));
+                    on_reload(blocking(move || app.reload()).await.map_err(|failure| failure.message));
                 });
             }
             self.app.phase.drain();

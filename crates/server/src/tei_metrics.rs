@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use metrics::{Key, Label, Level, Metadata, Recorder};
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use metrics::Key;
 
 use crate::app::App;
 use crate::failure::{Failure, Reason};
-
-const METADATA: Metadata<'static> = Metadata::new("toller_server", Level::INFO, None);
+use crate::registry::{Registry, labelled};
 
 /// What a request on TEI's routes took. Its response carries this to the metrics.
 #[derive(Clone, Debug)]
@@ -28,8 +26,7 @@ pub(crate) struct Answered {
 
 /// The metrics.
 pub(crate) struct TeiMetrics {
-    recorder: PrometheusRecorder,
-    handle: PrometheusHandle,
+    pub(crate) registry: Registry,
 }
 
 impl TeiMetrics {
@@ -37,23 +34,16 @@ impl TeiMetrics {
         // TEI's own buckets.
         let durations: Vec<f64> = (0..35).map(|power| 1e-5 * 1.5_f64.powi(power)).collect();
         let lengths: Vec<f64> = (0..20).map(|power| 2_f64.powi(power)).collect();
-        // Neither list is empty, which is all that can be wrong with one.
-        let builder = PrometheusBuilder::new()
-            .set_buckets_for_metric(Matcher::Suffix("_duration".to_owned()), &durations)
-            .and_then(|builder| {
-                builder.set_buckets_for_metric(Matcher::Suffix("_length".to_owned()), &lengths)
-            });
-        let recorder = builder.unwrap_or_default().build_recorder();
-        Self { handle: recorder.handle(), recorder }
+        Self { registry: Registry::new(&[("_duration", &durations), ("_length", &lengths)]) }
     }
 
     fn count(&self, name: String, label: Option<(&'static str, &'static str)>, by: usize) {
-        let labels: Vec<Label> = label.into_iter().map(|(name, value)| Label::new(name, value)).collect();
-        self.recorder.register_counter(&Key::from_parts(name, labels), &METADATA).increment(by as u64);
+        let labels = label.into_iter().map(|(name, value)| (name, value.into()));
+        self.registry.counter(&labelled(name, labels)).increment(by as u64);
     }
 
     fn record(&self, name: String, value: f64) {
-        self.recorder.register_histogram(&Key::from_name(name), &METADATA).record(value);
+        self.registry.histogram(&Key::from_name(name)).record(value);
     }
 
     pub(crate) fn answered(&self, answered: &Answered) {
@@ -86,15 +76,6 @@ impl TeiMetrics {
         // How many texts there were is not known of every failure.
         self.count("te_request_count".to_owned(), Some(("method", "single")), 1);
         self.count("te_request_failure".to_owned(), Some(("err", error)), 1);
-    }
-
-    pub(crate) fn render(&self) -> String {
-        self.handle.render()
-    }
-
-    /// Adds up the samples of histograms, which take memory one by one until then. Reading does it, too.
-    pub(crate) fn upkeep(&self) {
-        self.handle.run_upkeep();
     }
 }
 

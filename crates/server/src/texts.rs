@@ -46,11 +46,11 @@ pub(crate) async fn on_texts<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    if bytes <= SHORT { work() } else { aside(work).await }
+    if bytes <= SHORT { work() } else { blocking(work).await }
 }
 
 /// Does work that takes a while in a thread of its own.
-pub(crate) async fn aside<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let panicked = || Failure::new(Reason::Backend, "the request failed unexpectedly");

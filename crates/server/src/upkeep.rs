@@ -10,9 +10,9 @@ pub(crate) async fn keep_up(app: Arc<App>, every: Duration) {
     let mut times = tokio::time::interval(every);
     loop {
         times.tick().await;
-        app.metrics.upkeep();
+        app.metrics.registry.upkeep();
         if let Some(metrics) = &app.tei_metrics {
-            metrics.upkeep();
+            metrics.registry.upkeep();
         }
     }
 }
@@ -29,7 +29,7 @@ mod tests {
     use crate::app::{App, Service};
     use crate::{Limits, Log};
 
-    /// Megabytes of this process that are no mapped files.
+    /// Megabytes of this process that are not mapped files.
     fn memory() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();

@@ -31,7 +31,7 @@ pub enum AssignmentError {
         /// The variable that is missing.
         missing: &'static str,
     },
-    /// A value that is no number, or makes no share.
+    /// A value that is not a number, or makes no share.
     #[error("{variable} is {value:?}, which {why}")]
     Value {
         /// The variable.

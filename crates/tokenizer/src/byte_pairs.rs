@@ -27,7 +27,7 @@ pub(super) fn byte_pairs(
     fingerprint.value("merges.txt", text.as_bytes());
     let merges = merges(&text).map_err(|line| ModelError::Config {
         path: merges_path,
-        problem: format!("line {line} is no pair"),
+        problem: format!("line {line} is not a pair"),
     })?;
 
     let problem = |problem: String| ModelError::Config { problem, path: vocabulary_path.to_owned() };

@@ -45,7 +45,7 @@ fn tokenizer_json(
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
     let bytes = read_regular(path).map_err(FileError::on("read", path))?;
     let problem = |problem: String| ModelError::Config { problem, path: path.to_owned() };
-    // First: the library panics on text that is no JSON in the place of a decoder.
+    // First: the library panics on text that is not JSON in the place of a decoder.
     let mut value: Value = serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))?;
     if value.get("model").is_none() {
         return Err(problem("the field \"model\" is missing".to_owned()).into());

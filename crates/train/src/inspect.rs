@@ -151,7 +151,7 @@ impl Task {
             });
         }
         if settings.no_duplicates && !self.has_shared_negatives(settings) {
-            let reason = "passages of other queries are no negatives";
+            let reason = "passages of other queries are not negatives";
             return Err(TrainError::NoEffect { setting: "no_duplicates", reason });
         }
         Ok(())

@@ -39,7 +39,7 @@ pub use dropout::{Dropout, Rates};
 pub use error::TrainError;
 pub use inspect::Inspected;
 pub use job::{CrossRun, DualRun, Plan, RunOptions, TokenRun};
-pub use loss::{CrossLoss, DualLoss, DualObjective, Groups, LossOfVectors, Similarity};
+pub use loss::{CrossLoss, DualLoss, DualLossName, DualObjective, Groups, Similarity};
 pub use model::{Chunks, Compute, Graded, Inputs, Model};
 pub use network::{Gradients, Parameter, Recorder, TensorName, Tower, Weights};
 pub use optimizer::{Moments, Optimizer, Rule, Schedule, Warmup, global_norm};

@@ -235,7 +235,7 @@ impl Trainer {
     /// writes a checkpoint instead and returns.
     ///
     /// # Errors
-    /// When a record is bad, the loss is no number, or a file cannot be written.
+    /// When a record is bad, the loss is not a number, or a file cannot be written.
     pub fn run(
         &mut self,
         stop: &AtomicBool,

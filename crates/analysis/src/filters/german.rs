@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
     Other,
-    /// A vowel or `q`, after which `ue` is no umlaut.
+    /// A vowel or `q`, after which `ue` is not an umlaut.
     Vowel,
     /// `a`, `o` or `u`: with an `e` after it, an umlaut.
     Umlaut,

@@ -44,7 +44,7 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
         let place = number.and_then(|number: usize| tokens.get_mut(number)).filter(|place| place.is_none());
         let place = place.ok_or_else(|| {
             format!(
-                "line {}: {line:?} is no token with a number of its own, from 0 to {}",
+                "line {}: {line:?} is not a token with a number of its own, from 0 to {}",
                 row + 1,
                 lines.len() - 1
             )

@@ -36,7 +36,7 @@ pub(super) fn check_empty(directory: &Path) -> Result<(), ConvertError> {
 }
 
 impl Directory<'_> {
-    /// Writes all files, the weights last: without them the directory is no model.
+    /// Writes all files, the weights last: without them the directory is not a model.
     pub(super) fn write(&self) -> Result<(), ConvertError> {
         let path = self.path;
         std::fs::create_dir_all(path).map_err(FileError::on("create", path))?;

@@ -4,7 +4,7 @@ use toller_encoder::{CrossEncoderOptions, ScoreActivation};
 use toller_engine::Engine;
 use toller_tokenizer::PairTruncation;
 
-use super::choice::{Choice, one_of};
+use super::choice::{Described, described};
 use super::device::ComputeArgs;
 use crate::error::UsageError;
 
@@ -34,19 +34,15 @@ pub struct ScoringArgs {
     label: Option<usize>,
 
     /// How logits become a score [default: the logit of one label, the softmax of several]
-    #[arg(long, value_name = "NAME", value_parser = one_of(ACTIVATIONS))]
+    #[arg(long, value_name = "NAME", value_parser = described(ACTIVATIONS))]
     activation: Option<ScoreActivation>,
 }
 
-const ACTIVATIONS: &[Choice<ScoreActivation>] = &[
-    ("logit", "The label's logit", ScoreActivation::Identity),
-    ("sigmoid", "Its sigmoid", ScoreActivation::Sigmoid),
-    ("softmax", "Its share of the softmax", ScoreActivation::Softmax),
-    (
-        "configured",
-        "The one in the model's configuration, as sentence-transformers reads it",
-        ScoreActivation::Configured,
-    ),
+const ACTIVATIONS: &[Described<ScoreActivation>] = &[
+    (ScoreActivation::Identity, "The label's logit"),
+    (ScoreActivation::Sigmoid, "Its sigmoid"),
+    (ScoreActivation::Softmax, "Its share of the softmax"),
+    (ScoreActivation::Configured, "The one in the model's configuration, as sentence-transformers reads it"),
 ];
 
 impl CrossEncoderArgs {

@@ -1,8 +1,8 @@
 //! The flags that say how rankings are fused.
 
-use toller_pipeline::fusion::{Fusion, Method, Missing, Normalization, UnknownMethod};
+use toller_pipeline::fusion::{Fusion, Method, Missing, Scale, UnknownMethod};
 
-use super::choice::{Choice, one_of};
+use super::choice::{Described, described};
 use crate::error::UsageError;
 
 /// Flags of a fusion, except its method.
@@ -28,25 +28,25 @@ pub struct FusionArgs {
 #[derive(Debug, clap::Args)]
 pub struct ScaleArgs {
     /// The scale of the scores [default: the method's]
-    #[arg(long, value_name = "SCALE", value_parser = one_of(SCALES))]
-    normalize: Option<Normalization>,
+    #[arg(long, value_name = "SCALE", value_parser = described(SCALES))]
+    normalize: Option<Scale>,
 
     /// The score of a document that is missing from a run [default: the method's]
-    #[arg(long, value_name = "WHAT", value_parser = one_of(MISSING))]
+    #[arg(long, value_name = "WHAT", value_parser = described(MISSING))]
     missing: Option<Missing>,
 }
 
-const SCALES: &[Choice<Normalization>] = &[
-    ("none", "The scores as they are", Normalization::None),
-    ("min-max", "From 0 to 1, per query", Normalization::MinMax),
-    ("centred", "From -1/2 to 1/2, per query", Normalization::Centred),
-    ("z-score", "Mean 0, deviation 1, per query", Normalization::ZScore),
+const SCALES: &[Described<Scale>] = &[
+    (Scale::None, "The scores as they are"),
+    (Scale::MinMax, "From 0 to 1, per query"),
+    (Scale::Centred, "From -1/2 to 1/2, per query"),
+    (Scale::ZScore, "Mean 0, deviation 1, per query"),
 ];
 
-const MISSING: &[Choice<Missing>] = &[
-    ("left-out", "None: the run does not count for it", Missing::LeftOut),
-    ("zero", "0", Missing::Zero),
-    ("minimum", "The run's lowest score", Missing::Minimum),
+const MISSING: &[Described<Missing>] = &[
+    (Missing::LeftOut, "None: the run does not count for it"),
+    (Missing::Zero, "0"),
+    (Missing::Minimum, "The run's lowest score"),
 ];
 
 impl FusionArgs {
@@ -58,14 +58,9 @@ impl FusionArgs {
 
     /// The fusion of `lists` rankings by `method`.
     pub fn fusion(&self, method: &Method, lists: usize) -> Result<Fusion, UsageError> {
-        let mut fusion = self.scale.fusion(method)?;
-        if let Some(k) = self.rrf_k {
-            if !matches!(fusion.normalization, Normalization::ReciprocalRank { .. }) {
-                let message = format!("--rrf-k has no meaning for {method}");
-                return Err(UsageError::new(message, "leave it out, or fuse by rrf"));
-            }
-            fusion.normalization = Normalization::ReciprocalRank { k };
-        }
+        let ScaleArgs { normalize, missing } = self.scale;
+        let fusion = method.with(normalize, missing, self.rrf_k);
+        let mut fusion = fusion.map_err(|error| UsageError::of(&error))?;
         fusion.weights = self.weights.clone();
         if let Some(alpha) = self.alpha {
             if lists != 2 {
@@ -82,18 +77,7 @@ impl FusionArgs {
 impl ScaleArgs {
     /// The method, with the scale that was asked for.
     pub fn fusion(&self, method: &Method) -> Result<Fusion, UsageError> {
-        let mut fusion = method.fusion();
-        for (flag, given) in
-            [("--normalize", self.normalize.is_some()), ("--missing", self.missing.is_some())]
-        {
-            if given && method.is_by_rank() {
-                let message = format!("{flag} has no meaning for {method}, which looks at ranks alone");
-                return Err(UsageError::new(message, format!("leave {flag} out")));
-            }
-        }
-        fusion.normalization = self.normalize.unwrap_or(fusion.normalization);
-        fusion.missing = self.missing.unwrap_or(fusion.missing);
-        Ok(fusion)
+        method.with(self.normalize, self.missing, None).map_err(|error| UsageError::of(&error))
     }
 }
 

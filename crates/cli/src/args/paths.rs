@@ -246,7 +246,7 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-/// Whether a file is there, and among the data of a folder that is read. Runs are no data: people keep them
+/// Whether a file is there, and among the data of a folder that is read. Runs are not data: people keep them
 /// next to what they are made of.
 fn is_data_of(file: &Path, folder: &Path) -> bool {
     let is_file = |input: &Input| input.path().is_some_and(|path| is_same_file(path, file));

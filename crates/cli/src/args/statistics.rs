@@ -2,6 +2,7 @@
 
 use toller_eval::{CompareOptions, Correction, Pairs, RunReport, Test};
 
+use super::choice::{Choice, Described, described};
 use super::paths::InputPath;
 use crate::error::UsageError;
 
@@ -9,8 +10,8 @@ use crate::error::UsageError;
 #[derive(Clone, Debug, clap::Args)]
 pub struct StatisticsArgs {
     /// Correction of the p-values for the number of comparisons by one measure
-    #[arg(long, value_enum, default_value_t)]
-    correction: CorrectionArg,
+    #[arg(long, value_parser = described(CORRECTIONS), default_value_t)]
+    correction: Correction,
 
     /// Random permutations of the randomisation test and of Tukey's
     #[arg(long, value_name = "N", default_value_t = CompareOptions::default().permutations,
@@ -22,54 +23,26 @@ pub struct StatisticsArgs {
     seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum CorrectionArg {
-    #[default]
-    Holm,
-    Bonferroni,
-    /// Benjamini and Hochberg: bounds the share of false discoveries
-    Bh,
-    None,
-}
+const CORRECTIONS: &[Described<Correction>] = &[
+    (Correction::Holm, ""),
+    (Correction::Bonferroni, ""),
+    (Correction::BenjaminiHochberg, "Benjamini and Hochberg: bounds the share of false discoveries"),
+    (Correction::None, ""),
+];
 
-/// A significance test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum TestArg {
-    /// Student's paired t-test
-    #[default]
-    T,
-    /// Fisher's randomisation test
-    Randomization,
-    /// The paired bootstrap
-    Bootstrap,
-    /// Wilcoxon's signed-rank test
-    Wilcoxon,
-    /// Tukey's honestly significant difference by randomisation, for all pairs at once
-    Tukey,
-}
-
-impl From<TestArg> for Test {
-    fn from(test: TestArg) -> Self {
-        match test {
-            TestArg::T => Self::T,
-            TestArg::Randomization => Self::Randomization,
-            TestArg::Bootstrap => Self::Bootstrap,
-            TestArg::Wilcoxon => Self::Wilcoxon,
-            TestArg::Tukey => Self::Tukey,
-        }
-    }
-}
+/// The significance tests. The command line's `t` is reports' `t-test`.
+pub const TESTS: &[Choice<Test>] = &[
+    ("t", "Student's paired t-test", Test::T),
+    ("randomization", "Fisher's randomisation test", Test::Randomization),
+    ("bootstrap", "The paired bootstrap", Test::Bootstrap),
+    ("wilcoxon", "Wilcoxon's signed-rank test", Test::Wilcoxon),
+    ("tukey", "Tukey's honestly significant difference by randomisation, for all pairs at once", Test::Tukey),
+];
 
 impl StatisticsArgs {
     /// The default options with what the flags say.
     pub fn options(&self) -> CompareOptions {
-        let correction = match self.correction {
-            CorrectionArg::Holm => Correction::Holm,
-            CorrectionArg::Bonferroni => Correction::Bonferroni,
-            CorrectionArg::Bh => Correction::BenjaminiHochberg,
-            CorrectionArg::None => Correction::None,
-        };
-        let (permutations, seed) = (self.permutations, self.seed);
+        let Self { correction, permutations, seed } = *self;
         CompareOptions { correction, permutations, seed, ..CompareOptions::default() }
     }
 }

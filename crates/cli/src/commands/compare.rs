@@ -4,10 +4,11 @@ use std::io::Write;
 
 use toller_eval::{CompareOptions, Compared, Format, Pairs, Report, ReportOptions, Test, compare_pairs};
 
+use crate::args::choice::one_of;
 use crate::args::evaluation::EvaluationArgs;
 use crate::args::number::{above_0, inner_share};
 use crate::args::paths::InputPath;
-use crate::args::statistics::{StatisticsArgs, TestArg, with_baseline};
+use crate::args::statistics::{StatisticsArgs, TESTS, with_baseline};
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -27,8 +28,8 @@ pub struct CompareArgs {
     baseline: Option<InputPath>,
 
     /// Tests, separated by commas; letters in tables go by the first
-    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "t,randomization")]
-    tests: Vec<TestArg>,
+    #[arg(long, value_parser = one_of(TESTS), value_name = "LIST", value_delimiter = ',', default_value = "t,randomization")]
+    tests: Vec<Test>,
 
     #[command(flatten)]
     statistics: StatisticsArgs,
@@ -82,9 +83,9 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
 impl CompareArgs {
     fn options(&self) -> CompareOptions {
         let mut tests: Vec<Test> = Vec::new();
-        for test in self.tests.iter().copied().map(Test::from) {
-            if !tests.contains(&test) {
-                tests.push(test);
+        for test in &self.tests {
+            if !tests.contains(test) {
+                tests.push(*test);
             }
         }
         CompareOptions {

@@ -124,7 +124,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     plot.draw(|| figure(args, depths, &results, qrels.len()))
 }
 
-/// Refuses a run that is no reranking of the first stage, and warns of hits that the first stage does not
+/// Refuses a run that is not a reranking of the first stage, and warns of hits that the first stage does not
 /// have.
 fn check_reranked(
     paths: &[InputPath],
@@ -144,7 +144,7 @@ fn check_reranked(
         let (run, first) = (path.input(), first_path.input());
         if foreign == all {
             return Err(Remedied::new(
-                format!("{run} is no reranking of {first}: they have no hit in common"),
+                format!("{run} is not a reranking of {first}: they have no hit in common"),
                 "give --first-stage the run that was reranked",
             ));
         }

@@ -1,6 +1,6 @@
 //! `toller encode`: texts in, a store out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toller_corpus::ReadOptions;
 use toller_engine::{EncodeOptions, Engine, Role, TextSource, TitleMode};
@@ -168,12 +168,12 @@ fn options(args: &EncodeArgs) -> Result<EncodeOptions, UsageError> {
     })
 }
 
-/// What is wrong with the store that is there, if this command would not make such a store of the same texts.
-pub fn other_store(args: &EncodeArgs, ui: &Ui) -> crate::Result<Option<String>> {
+/// The store that is there and how it differs, if this command would not make such a store of the same texts.
+pub fn other_store(args: &EncodeArgs, ui: &Ui) -> crate::Result<Option<(PathBuf, String)>> {
     let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
     let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
     let checked = encoder.check_store(&args.output, role, &options(args)?);
-    Ok(checked.err().map(|error| error.to_string()))
+    Ok(checked.err().map(|error| (args.output.to_path_buf(), error.to_string())))
 }
 
 /// The collection or the queries.

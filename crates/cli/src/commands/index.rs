@@ -1,5 +1,6 @@
 //! `toller index`: texts in, an inverted index out.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use toller_engine::{EngineError, IndexOptions, TextSource};
@@ -115,10 +116,10 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
 
 /// What is wrong with the index that is there, if this command would not build such an index of the same
 /// texts.
-pub fn other_index(args: &IndexArgs, ui: &Ui) -> crate::Result<Option<String>> {
+pub fn other_index(args: &IndexArgs, ui: &Ui) -> crate::Result<Option<(PathBuf, String)>> {
     let analyzer = args.analyzer.load(&engine::open(ui)?)?;
     let checked = check_build(&args.output, &analyzer, &args.title_separator, args.doc_vectors);
-    Ok(checked.err().map(|error| error.to_string()))
+    Ok(checked.err().map(|error| (args.output.to_path_buf(), error.to_string())))
 }
 
 fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {

@@ -13,7 +13,7 @@ use toller_pipeline::{MineJob, Mining, QueryHits, RerankScores, Scored, positive
 
 use crate::args::choice::by_name;
 use crate::args::input::CORPUS_FORMAT;
-use crate::args::number::{check_limits, finite};
+use crate::args::number::finite;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsIfAnyArgs;
 use crate::args::replacing::{OverwriteArgs, has_first_line};
@@ -60,8 +60,8 @@ pub struct MineArgs {
     positives: Option<u32>,
 
     /// Which documents of these ranks: a uniform sample, or the best
-    #[arg(long, value_enum, default_value_t)]
-    choose: Choose,
+    #[arg(long, default_value_t, value_parser = by_name::<Choice>(Choice::NAMES))]
+    choose: Choice,
 
     /// Seed of the sample
     #[arg(long, value_name = "N", default_value_t = 42)]
@@ -139,13 +139,6 @@ impl ScoreArgs {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Choose {
-    #[default]
-    Sample,
-    Top,
-}
-
 fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
     let range = text.split_once(':').and_then(|(from, to)| Some(from.parse().ok()?..=to.parse().ok()?));
     range
@@ -175,21 +168,20 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     }
     let scores = args.scores.scores.iter().map(|run| args.input.read(run, ui));
     let scores = RerankScores::of_runs(scores.collect::<crate::Result<Vec<_>>>()?);
-    check_scored(args, &scores, &hits)?;
+    let scored =
+        args.scores.scores.first().map(|run| (run, Scored { scores: &scores, rule: args.scores.rule() }));
+    if let Some((run, scored)) = &scored {
+        scored.check(&hits).map_err(|error| Remedied::of_flag(run.display(), &error))?;
+    }
     let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
-    let choice = match args.choose {
-        Choose::Top => Choice::Top,
-        Choose::Sample => Choice::Sample { seed: args.seed },
-    };
     let collection = args.texts.collection(skip_bad_lines)?;
     let job = MineJob {
         hits: &hits,
         qrels: &qrels,
         relevance_level: args.relevance_level,
         positives: args.positives.map(|most| most as usize),
-        scored: (!args.scores.scores.is_empty())
-            .then(|| Scored { scores: &scores, rule: args.scores.rule() }),
-        selection: &Selection { ranks: args.depth.clone(), count: args.count(), choice },
+        scored: scored.map(|(_, scored)| scored),
+        selection: &args.selection(),
         format: args.format,
         queries: &queries,
         collection: collection.as_ref().map(|(inputs, options)| (inputs.as_slice(), options)),
@@ -198,6 +190,10 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 impl MineArgs {
+    fn selection(&self) -> Selection {
+        Selection { ranks: self.depth.clone(), count: self.count(), choice: self.choose, seed: self.seed }
+    }
+
     fn count(&self) -> Count {
         match (self.negatives, self.per_positive) {
             (None, Some(count)) => Count::PerPositive(count as usize),
@@ -213,23 +209,18 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
             "give --sparse DIR or --run RUN",
         ));
     }
-    if args.qrels.qrels.is_none() && args.scores.new_positive_score.is_none() {
-        return Err(UsageError::new(
-            "nothing says which documents are relevant",
-            "give --qrels FILE, or --scores RUN with --new-positive-score X",
-        ));
-    }
+    let inputs = toller_mining::Inputs {
+        qrels: args.qrels.qrels.is_some(),
+        scores: !args.scores.scores.is_empty(),
+        queries: args.texts.queries.is_some(),
+        corpus: !args.texts.corpus.is_empty(),
+    };
+    let checked = inputs.check(&args.selection(), &args.scores.rule(), args.format);
+    checked.map_err(|error| UsageError::of(&error))?;
     if args.sparse.sparse.is_some() && args.texts.queries.is_none() {
         return Err(UsageError::new("searching an index needs --queries", "give --queries"));
     }
-    if let (Some(least), Some(most)) = (args.scores.min_score, args.scores.max_score) {
-        check_limits(("--min-score", least), ("--max-score", most))?;
-    }
     args.sparse.check()?;
-    if args.format.needs_texts() && (args.texts.queries.is_none() || args.texts.corpus.is_empty()) {
-        let message = format!("--format {} needs the texts of queries and passages", args.format);
-        return Err(UsageError::new(message, "give --queries and --corpus"));
-    }
     if let Some(once) = args.texts.corpus.iter().find(|path| path.input().reads_once()) {
         let message = format!("--corpus is read twice, and {} can be read only once", once.input());
         return Err(UsageError::new(message, "give --corpus a file"));
@@ -312,20 +303,6 @@ fn missing_queries(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> usize 
     qrels.iter().filter(|(query, _)| is_missing(query)).count()
 }
 
-/// Refuses a reranker's runs of other queries or documents, by which nothing would be a negative.
-fn check_scored(args: &MineArgs, scores: &RerankScores, hits: &[QueryHits]) -> Result<(), Remedied> {
-    let Some(run) = args.scores.scores.first() else { return Ok(()) };
-    let is_scored =
-        |query: &QueryHits| query.hits.iter().any(|hit| scores.get(&query.query_id, &hit.id).is_some());
-    if hits.is_empty() || hits.iter().any(is_scored) {
-        return Ok(());
-    }
-    Err(Remedied::new(
-        format!("{} has a score of none of the documents that negatives are taken from", run.display()),
-        "give --scores what `toller rerank` made of the same run",
-    ))
-}
-
 /// Chooses the negatives of every query and writes them.
 fn mine(
     args: &MineArgs,
@@ -354,11 +331,7 @@ fn mine(
 /// A missing text is an error of the input, not of the output file.
 fn failure(error: std::io::Error, name: &Path) -> Failure {
     match error.downcast::<toller_mining::MissingText>() {
-        Ok(missing) => {
-            let hint =
-                "give --queries and --corpus with all queries and documents of the run and the judgments";
-            Remedied::new(missing.to_string(), hint).into()
-        }
+        Ok(missing) => missing.into(),
         Err(error) => FileError::new("write", name, error).into(),
     }
 }

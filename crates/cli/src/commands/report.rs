@@ -3,18 +3,19 @@
 use std::io::Write;
 use std::path::Path;
 
-use toller_eval::parse_measures;
+use toller_eval::{Test, parse_measures};
 use toller_files::{AtomicFile, FileError};
 use toller_ir::{Qrels, Run, counted};
 use toller_report::{Analyst, DataFile, Report, ReportOptions, data_files, report_page};
 
+use crate::args::choice::one_of;
 use crate::args::evaluation::read_groups;
 use crate::args::outputs::is_same_place;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::replacing::begins_with;
 use crate::args::runs::{RunInputArgs, run_names, warn_of_none_judged};
-use crate::args::statistics::TestArg;
+use crate::args::statistics::TESTS;
 use crate::args::texts::TextsArgs;
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -52,8 +53,8 @@ pub struct ReportArgs {
     title: Option<String>,
 
     /// The significance test of all pairs of runs
-    #[arg(long, value_enum, default_value_t)]
-    test: TestArg,
+    #[arg(long, value_parser = one_of(TESTS), default_value = "t")]
+    test: Test,
 
     /// Queries to show with their texts: as many losses and as many gains of each run
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -171,7 +172,7 @@ impl ReportArgs {
             judgments,
             measures,
             relevance_level: self.relevance_level,
-            test: self.test.into(),
+            test: self.test,
             queries: self.show as usize,
             documents: self.top as usize,
             groups,
@@ -179,7 +180,7 @@ impl ReportArgs {
     }
 }
 
-/// The files of the data. Refuses to replace the page, and files that are no data of a report.
+/// The files of the data. Refuses to replace the page, and files that are not data of a report.
 fn data_of(
     report: &Report,
     directory: &OutputPath,

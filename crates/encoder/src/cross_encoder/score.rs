@@ -2,25 +2,28 @@
 
 use std::path::Path;
 
+use toller_checkpoint::ModelError;
+use toller_ir::named;
+
 use super::CrossEncoderOptions;
 use super::config::ClassifierConfig;
-use toller_checkpoint::ModelError;
-
 use crate::EncoderError;
 
-/// How the logits of a pair become a score. Each way keeps the order of the logits, except for ties: a
-/// sigmoid or softmax of f32 is 1 for every logit above 17, so the default for one label is the logit itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScoreActivation {
-    /// The label's logit.
-    Identity,
-    /// The sigmoid of the label's logit.
-    Sigmoid,
-    /// The label's share of the softmax over all labels.
-    Softmax,
-    /// The default of sentence-transformers' `CrossEncoder.predict`: the activation of the model's
-    /// configuration, else the sigmoid for one label and the logit for several.
-    Configured,
+named! {
+    /// How the logits of a pair become a score. Each way keeps the order of the logits, except for ties: a
+    /// sigmoid or softmax of f32 is 1 for every logit above 17, so the default for one label is the logit
+    /// itself.
+    pub enum ScoreActivation: "an activation" {
+        /// The label's logit.
+        Identity = "logit",
+        /// The sigmoid of the label's logit.
+        Sigmoid = "sigmoid",
+        /// The label's share of the softmax over all labels.
+        Softmax = "softmax",
+        /// The default of sentence-transformers' `CrossEncoder.predict`: the activation of the model's
+        /// configuration, else the sigmoid for one label and the logit for several.
+        Configured = "configured",
+    }
 }
 
 /// The label that counts, and how its logit becomes a score.

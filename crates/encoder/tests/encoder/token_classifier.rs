@@ -121,7 +121,7 @@ fn a_new_classifier_is_asked_for() {
         Copy::of(&fixture("bert")).set("config.json", "id2label", json!({"0": "a", "1": "b", "2": "c"}));
     assert!(message(&none, three.path()).contains("classifier.weight"));
     let refused = CrossEncoder::load(&fixture("bert"), &CrossEncoderOptions::default()).err();
-    assert!(matches!(refused, Some(EncoderError::Model(_))), "tokens are no pairs");
+    assert!(matches!(refused, Some(EncoderError::Model(_))), "tokens are not pairs");
 }
 
 proptest! {

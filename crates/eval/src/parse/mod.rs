@@ -31,7 +31,7 @@ pub(crate) fn parse_measure(text: &str) -> Result<Measure, MeasureError> {
 /// that is named twice is kept once, where it first stands.
 ///
 /// # Errors
-/// If the text is empty or a part of it is no measure.
+/// If the text is empty or a part of it is not a measure.
 ///
 /// ```
 /// let measures = toller_eval::parse_measures("ndcg_cut_10 MRR@10")?;

@@ -1,17 +1,21 @@
 //! Corrections of p-values for the number of tests.
 
-/// How p-values account for the number of tests that were made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Correction {
-    /// Not at all.
-    None,
-    /// Each p-value times the number of tests (Bonferroni 1936).
-    Bonferroni,
-    /// Holm's step-down method (1979): as safe as Bonferroni's, and never less powerful.
-    #[default]
-    Holm,
-    /// Benjamini and Hochberg's step-up method (1995): bounds the expected share of false discoveries.
-    BenjaminiHochberg,
+use toller_ir::named;
+
+named! {
+    /// How p-values account for the number of tests that were made.
+    #[derive(Default)]
+    pub enum Correction: "a correction" {
+        /// Holm's step-down method (1979): as safe as Bonferroni's, and never less powerful.
+        #[default]
+        Holm = "holm",
+        /// Each p-value times the number of tests (Bonferroni 1936).
+        Bonferroni = "bonferroni",
+        /// Benjamini and Hochberg's step-up method (1995): bounds the expected share of false discoveries.
+        BenjaminiHochberg = "bh",
+        /// Not at all.
+        None = "none",
+    }
 }
 
 /// The corrected p-values, in the order of `p_values`, none above 1.

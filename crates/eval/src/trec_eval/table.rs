@@ -160,7 +160,7 @@ pub(super) fn nickname(name: &str) -> Option<&'static [&'static str]> {
 }
 
 /// The measures that a nickname stands for, in trec_eval's order and with its defaults. `runid`, `relstring`
-/// and `utility` are no measures in this crate's notation and are left out.
+/// and `utility` are not measures in this crate's notation and are left out.
 pub(crate) fn nickname_measures(name: &str) -> Option<Vec<Measure>> {
     let names = nickname(name).filter(|_| ["official", "set", "all_trec"].contains(&name))?;
     let entries = TABLE.iter().filter(|entry| names.contains(&entry.name) && !entry.notation.is_empty());

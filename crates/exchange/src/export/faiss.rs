@@ -27,7 +27,7 @@ pub(super) fn write_id_map(
     progress: &mut Progress<'_>,
 ) -> Result<(), ExchangeError> {
     let path = file.destination().to_owned();
-    // Before the vectors, so that an id that is no integer costs nothing.
+    // Before the vectors, so that an id that is not an integer costs nothing.
     let integer = |id: &str| {
         let number: Option<i64> = id.parse().ok();
         // One spelling only: `007` would come back as `7`.

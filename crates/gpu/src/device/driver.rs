@@ -13,8 +13,9 @@ use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DriverError, result};
 
 use super::blas_lt::BlasLt;
+use super::copy_queues::COPY_QUEUES;
 use super::{
-    Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, LibraryProduct, Matrix,
+    Address, COMMON_SHARED_BYTES, Controls, CopyQueues, Device, DeviceFacts, Launch, LibraryProduct, Matrix,
     Queue, TensorMap,
 };
 use crate::error::{DeviceError, is_sticky};
@@ -36,6 +37,7 @@ const BOX_BYTES: u32 = 128;
 pub(crate) struct CudaDevice {
     facts: DeviceFacts,
     controls: Controls,
+    copy_queues: CopyQueues,
     turns: Turns,
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
@@ -138,6 +140,7 @@ impl CudaDevice {
         Ok(Self {
             facts,
             controls: Controls::default(),
+            copy_queues: CopyQueues::default(),
             turns: Turns::default(),
             context,
             compute,
@@ -268,6 +271,10 @@ impl Device for CudaDevice {
 
     fn controls(&self) -> &Controls {
         &self.controls
+    }
+
+    fn copy_queues(&self) -> &CopyQueues {
+        &self.copy_queues
     }
 
     fn turns(&self) -> &Turns {

@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use toller_shim::Linear;
 
-use super::{Address, Controls, Device, DeviceFacts, Launch, LibraryProduct, Matrix, Queue, TensorMap};
+use super::{
+    Address, Controls, CopyQueues, Device, DeviceFacts, Launch, LibraryProduct, Matrix, Queue, TensorMap,
+};
 use crate::error::DeviceError;
 use crate::turns::Turns;
 
@@ -20,6 +22,7 @@ static LAUNCHES: Mutex<()> = Mutex::new(());
 pub(crate) struct HostDevice {
     facts: DeviceFacts,
     controls: Controls,
+    copy_queues: CopyQueues,
     turns: Turns,
     /// The bytes of each allocation, by address.
     allocated: Mutex<HashMap<u64, usize>>,
@@ -44,6 +47,7 @@ impl HostDevice {
         Self {
             facts,
             controls: Controls::default(),
+            copy_queues: CopyQueues::default(),
             turns: Turns::default(),
             allocated: Mutex::default(),
             pinned: Mutex::default(),
@@ -63,6 +67,10 @@ impl Device for HostDevice {
 
     fn controls(&self) -> &Controls {
         &self.controls
+    }
+
+    fn copy_queues(&self) -> &CopyQueues {
+        &self.copy_queues
     }
 
     fn turns(&self) -> &Turns {

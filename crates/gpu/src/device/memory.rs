@@ -9,7 +9,7 @@ use super::{Address, Device, Queue};
 use crate::arena::{Arena, Block};
 use crate::error::DeviceError;
 
-/// Numbers in the memory of a device.
+/// Numbers in the memory of a device. Calls fail as those of a [`Device`] do.
 #[derive(Debug)]
 pub struct Memory<T> {
     device: Arc<dyn Device>,
@@ -110,7 +110,8 @@ impl<T> Drop for Memory<T> {
     }
 }
 
-/// Memory of the host that a device copies from and to directly, with its own copy queue.
+/// Memory of the host that a device copies from and to directly, with its own copy queue. Calls fail as those
+/// of a [`Device`] do.
 #[derive(Debug)]
 pub struct Pinned {
     device: Arc<dyn Device>,

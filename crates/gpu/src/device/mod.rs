@@ -5,6 +5,7 @@
 mod blas;
 #[cfg(feature = "cuda")]
 mod blas_lt;
+mod copy_queues;
 #[cfg(feature = "cuda")]
 mod driver;
 #[cfg(any(test, feature = "shim"))]
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
+pub use self::copy_queues::CopyQueues;
 #[cfg(any(test, feature = "shim"))]
 pub(crate) use self::host::HostDevice;
 pub use self::memory::{Memory, Pinned};
@@ -27,7 +29,7 @@ pub use self::watch::{Controls, Preference, Watched, Watcher};
 use crate::error::DeviceError;
 use crate::turns::Turns;
 
-/// A place in the memory of a device; zero is no place.
+/// A place in the memory of a device; zero is not a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Address(pub u64);
@@ -49,11 +51,6 @@ pub enum Queue {
     /// those of [`Device::next_copy_queue`].
     Copy(usize),
 }
-
-/// The number of copy queues: more than there are pinned buffers in use at a time, as a rule. Buffers that
-/// share a queue wait for each other's copies, and for the kernels that those wait for. With that of kernels
-/// they are fewer than the driver's eight connections: streams that share one wait for each other.
-const COPY_QUEUES: usize = 6;
 
 /// Bytes of shared memory that a block of every kernel may use. For more, a kernel must be allowed to.
 pub const COMMON_SHARED_BYTES: u32 = 48 << 10;
@@ -110,19 +107,25 @@ pub struct LibraryProduct {
 }
 
 /// A device with its own memory and kernels. After an error other than of memory it is of no further use.
+///
+/// # Errors
+/// Unless a call says otherwise, it fails with [`DeviceError::Failed`], which names the device and the call.
 pub trait Device: Any + fmt::Debug + Send + Sync {
     /// The name and the sizes of the device.
     fn facts(&self) -> &DeviceFacts;
 
-    /// What can be changed about the device.
+    /// What tests and measurements change about the device.
     fn controls(&self) -> &Controls;
+
+    /// The copy queues, of which [`Device::next_copy_queue`] gives the next.
+    fn copy_queues(&self) -> &CopyQueues;
 
     /// Whose turn it is to queue work.
     fn turns(&self) -> &Turns;
 
     /// The queue of the next pinned buffer, in turn.
     fn next_copy_queue(&self) -> Queue {
-        self.controls().next_copy_queue()
+        self.copy_queues().next()
     }
 
     /// The compute capability for which kernels are chosen: at most that of the device.

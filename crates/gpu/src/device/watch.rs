@@ -2,10 +2,9 @@
 //! which kernels it prefers.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{COPY_QUEUES, Launch, LibraryProduct, Queue};
+use super::{Launch, LibraryProduct};
 
 /// A launch as a watcher sees it: before the kernel starts, and after it has ended.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +69,6 @@ pub struct Controls {
     most_capability: Mutex<Option<(u32, u32)>>,
     most_multiprocessors: Mutex<Option<u32>>,
     preference: Mutex<Option<Preference>>,
-    copy_queues: AtomicUsize,
 }
 
 impl Controls {
@@ -106,10 +104,6 @@ impl Controls {
 
     pub(super) fn preference(&self) -> Option<Preference> {
         *locked(&self.preference)
-    }
-
-    pub(super) fn next_copy_queue(&self) -> Queue {
-        Queue::Copy(self.copy_queues.fetch_add(1, Ordering::Relaxed) % COPY_QUEUES)
     }
 
     /// The compute capability that a device of this capability acts with.

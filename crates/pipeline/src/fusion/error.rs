@@ -6,6 +6,14 @@ use toller_ir::{Explain, Remedy, Setting, counted, remedy};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FusionError {
+    /// A setting that the method does not look at.
+    #[error("{setting} has no meaning for {method}")]
+    NoMeaning {
+        /// What was set.
+        setting: Setting,
+        /// The name of the method.
+        method: &'static str,
+    },
     /// Nothing to fuse.
     #[error("there is nothing to fuse")]
     NoLists,
@@ -98,6 +106,12 @@ pub enum FusionError {
 impl Explain for FusionError {
     fn remedy(&self) -> Option<Remedy> {
         Some(match self {
+            Self::NoMeaning { setting: setting @ Setting::RrfK, .. } => {
+                remedy!("leave {} out, or fuse by rrf", *setting)
+            }
+            Self::NoMeaning { setting, method } => {
+                remedy!("leave {} out: {} looks at ranks alone", *setting, *method)
+            }
             Self::WeightCount { lists, .. } => {
                 format!("give {}, one a list and in their order", counted(*lists, "weight")).into()
             }

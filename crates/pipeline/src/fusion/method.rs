@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::options::{Combination, Fusion, Missing, Normalization, RRF_K};
+use toller_ir::Setting;
+
+use super::error::FusionError;
+use super::options::{Combination, Fusion, Missing, Normalization, RRF_K, Scale};
 
 /// A method of fusion: a name for a [`Fusion`].
 #[derive(Debug, PartialEq)]
@@ -21,7 +24,8 @@ pub struct Method {
 pub static METHODS: [Method; 12] = {
     use Combination::{Anz, Max, Mean, Med, Min, Mnz, Sum};
     use Missing::{LeftOut, Minimum, Zero};
-    use Normalization::{Borda, Centred, MinMax, None, ReciprocalRank, ZScore};
+    use Normalization::{Borda, ReciprocalRank, Scale as Scaled};
+    use Scale::{Centred, MinMax, None, ZScore};
 
     const fn method(
         name: &'static str,
@@ -32,20 +36,20 @@ pub static METHODS: [Method; 12] = {
     }
     [
         // The paper of Mr. TyDi: a document that is missing from a run has 0.
-        method("interpolate", &["interpolation"], (MinMax, Zero, Sum)),
+        method("interpolate", &["interpolation"], (Scaled(MinMax), Zero, Sum)),
         // The script of Mr. TyDi's authors, and Pyserini.
-        method("mr-tydi-script", &[], (Centred, Minimum, Sum)),
-        method("z-score", &["zscore"], (ZScore, Minimum, Sum)),
+        method("mr-tydi-script", &[], (Scaled(Centred), Minimum, Sum)),
+        method("z-score", &["zscore"], (Scaled(ZScore), Minimum, Sum)),
         method("rrf", &[], (ReciprocalRank { k: RRF_K }, Zero, Sum)),
-        method("combsum", &[], (MinMax, LeftOut, Sum)),
-        method("combmnz", &[], (MinMax, LeftOut, Mnz)),
-        method("combanz", &[], (MinMax, LeftOut, Anz)),
-        method("combmax", &[], (MinMax, LeftOut, Max)),
-        method("combmin", &[], (MinMax, LeftOut, Min)),
-        method("combmed", &[], (MinMax, LeftOut, Med)),
+        method("combsum", &[], (Scaled(MinMax), LeftOut, Sum)),
+        method("combmnz", &[], (Scaled(MinMax), LeftOut, Mnz)),
+        method("combanz", &[], (Scaled(MinMax), LeftOut, Anz)),
+        method("combmax", &[], (Scaled(MinMax), LeftOut, Max)),
+        method("combmin", &[], (Scaled(MinMax), LeftOut, Min)),
+        method("combmed", &[], (Scaled(MinMax), LeftOut, Med)),
         method("borda", &[], (Borda, LeftOut, Sum)),
         // Ensembles.
-        method("mean", &[], (None, Minimum, Mean)),
+        method("mean", &[], (Scaled(None), Minimum, Mean)),
     ]
 };
 
@@ -61,10 +65,35 @@ impl Method {
         }
     }
 
-    /// Whether it looks at ranks alone, so that there is nothing to normalize and nothing to fill in.
-    #[must_use]
-    pub fn is_by_rank(&self) -> bool {
-        matches!(self.normalization, Normalization::ReciprocalRank { .. } | Normalization::Borda)
+    /// The method with another scale, another value of missing documents, and another constant of reciprocal
+    /// rank fusion.
+    ///
+    /// # Errors
+    /// One of them has no meaning for the method: one that looks at ranks alone has nothing to normalize and
+    /// nothing to fill in.
+    pub fn with(
+        &self,
+        normalize: Option<Scale>,
+        missing: Option<Missing>,
+        rrf_k: Option<f64>,
+    ) -> Result<Fusion, FusionError> {
+        let is_by_rank = !matches!(self.normalization, Normalization::Scale(_));
+        let is_rrf = matches!(self.normalization, Normalization::ReciprocalRank { .. });
+        for (setting, is_vain) in [
+            (Setting::Normalize, normalize.is_some() && is_by_rank),
+            (Setting::Missing, missing.is_some() && is_by_rank),
+            (Setting::RrfK, rrf_k.is_some() && !is_rrf),
+        ] {
+            if is_vain {
+                return Err(FusionError::NoMeaning { setting, method: self.name });
+            }
+        }
+        let rrf = rrf_k.map(|k| Normalization::ReciprocalRank { k });
+        Ok(Fusion {
+            normalization: normalize.map(Normalization::from).or(rrf).unwrap_or(self.normalization),
+            missing: missing.unwrap_or(self.missing),
+            ..self.fusion()
+        })
     }
 }
 
@@ -99,7 +128,35 @@ impl FromStr for &'static Method {
 
 #[cfg(test)]
 mod tests {
+    use toller_ir::{Explain, Setting};
+
     use super::{METHODS, Method};
+    use crate::fusion::{FusionError, Missing, Normalization, Scale};
+
+    #[test]
+    fn a_method_takes_what_has_a_meaning_for_it() -> Result<(), Box<dyn std::error::Error>> {
+        let method = |name: &str| name.parse::<&Method>();
+        let fusion = method("interpolate")?.with(Some(Scale::ZScore), Some(Missing::Minimum), None)?;
+        assert_eq!((fusion.normalization, fusion.missing), (Scale::ZScore.into(), Missing::Minimum));
+        assert_eq!(fusion.combination, method("interpolate")?.fusion().combination);
+        let rrf = method("rrf")?.with(None, None, Some(1.0))?;
+        assert_eq!(rrf.normalization, Normalization::ReciprocalRank { k: 1.0 });
+        for method in &METHODS {
+            assert_eq!(method.with(None, None, None)?, method.fusion());
+        }
+        for (name, normalize, missing, rrf_k, refused) in [
+            ("rrf", Some(Scale::None), None, None, Setting::Normalize),
+            ("borda", None, Some(Missing::Zero), None, Setting::Missing),
+            ("borda", None, None, Some(1.0), Setting::RrfK),
+            ("combsum", None, None, Some(1.0), Setting::RrfK),
+        ] {
+            let Err(error) = method(name)?.with(normalize, missing, rrf_k) else { return Err(name.into()) };
+            let is_it = matches!(error, FusionError::NoMeaning { setting, method } if setting == refused && method == name);
+            let names_it = error.remedy().is_some_and(|remedy| remedy.to_string().contains(refused.name()));
+            assert!(is_it && names_it, "{error}");
+        }
+        Ok(())
+    }
 
     #[test]
     fn names_are_read_in_any_spelling_and_are_unique() {

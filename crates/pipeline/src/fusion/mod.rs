@@ -29,7 +29,7 @@ mod runs;
 pub use error::FusionError;
 pub use hybrid::{Collections, Hybrid};
 pub use method::{METHODS, Method, UnknownMethod};
-pub use options::{Combination, Fusion, Missing, Normalization, RRF_K};
+pub use options::{Combination, Fusion, Missing, Normalization, RRF_K, Scale};
 pub use pool::Pool;
 pub use query_order::merged_order;
 pub use runs::{FusedQuery, Pools, fuse_runs};

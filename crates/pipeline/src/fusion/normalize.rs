@@ -1,6 +1,6 @@
 //! Bringing the scores of a list to a scale.
 
-use super::options::{Missing, Normalization};
+use super::options::{Missing, Normalization, Scale};
 
 /// The scaled scores of one list for a query.
 #[derive(Debug, PartialEq)]
@@ -20,10 +20,10 @@ pub(crate) fn normalize(
     missing: Missing,
 ) -> Scaled {
     let values = match normalization {
-        Normalization::None => scores.to_vec(),
-        Normalization::MinMax => min_max(scores),
-        Normalization::Centred => centred(scores),
-        Normalization::ZScore => z_scores(scores),
+        Normalization::Scale(Scale::None) => scores.to_vec(),
+        Normalization::Scale(Scale::MinMax) => min_max(scores),
+        Normalization::Scale(Scale::Centred) => centred(scores),
+        Normalization::Scale(Scale::ZScore) => z_scores(scores),
         Normalization::ReciprocalRank { k } => {
             (1..=scores.len()).map(|rank| 1.0 / (k + rank as f64)).collect()
         }
@@ -34,7 +34,7 @@ pub(crate) fn normalize(
         (Normalization::Borda, _) => Some((pooled - scores.len() + 1) as f64 / 2.0),
         (_, Missing::LeftOut) => None,
         (_, Missing::Zero) => Some(0.0),
-        (Normalization::Centred, Missing::Minimum) if scores.is_empty() => Some(-0.5),
+        (Normalization::Scale(Scale::Centred), Missing::Minimum) if scores.is_empty() => Some(-0.5),
         (_, Missing::Minimum) => values.last().copied(),
     };
     Scaled { values, missing }
@@ -78,25 +78,25 @@ fn z_scores(scores: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Missing, Normalization, Scaled, normalize};
+    use super::{Missing, Normalization, Scale, Scaled, normalize};
 
-    fn values(scores: &[f64], normalization: Normalization) -> Vec<f64> {
-        normalize(scores, scores.len(), normalization, Missing::LeftOut).values
+    fn values(scores: &[f64], normalization: impl Into<Normalization>) -> Vec<f64> {
+        normalize(scores, scores.len(), normalization.into(), Missing::LeftOut).values
     }
 
     #[test]
     fn scales_are_what_they_are_defined_as() {
         let scores = [5.0, 2.0, 1.0];
-        assert_eq!(values(&scores, Normalization::None), scores);
-        assert_eq!(values(&scores, Normalization::MinMax), [1.0, 0.25, 0.0]);
-        assert_eq!(values(&scores, Normalization::Centred), [0.5, -0.25, -0.5]);
+        assert_eq!(values(&scores, Scale::None), scores);
+        assert_eq!(values(&scores, Scale::MinMax), [1.0, 0.25, 0.0]);
+        assert_eq!(values(&scores, Scale::Centred), [0.5, -0.25, -0.5]);
         assert_eq!(
             values(&scores, Normalization::ReciprocalRank { k: 60.0 }),
             [1.0 / 61.0, 1.0 / 62.0, 1.0 / 63.0]
         );
         // Mean 8/3, variance 26/9.
         let deviation = (26.0_f64 / 9.0).sqrt();
-        for (value, score) in values(&scores, Normalization::ZScore).into_iter().zip(scores) {
+        for (value, score) in values(&scores, Scale::ZScore).into_iter().zip(scores) {
             assert!((value - (score - 8.0 / 3.0) / deviation).abs() < 1e-15);
         }
     }
@@ -104,31 +104,31 @@ mod tests {
     #[test]
     fn equal_scores_have_no_range() {
         for scores in [&[3.0][..], &[-1.0, -1.0, -1.0], &[0.0, 0.0]] {
-            assert!(values(scores, Normalization::MinMax).iter().all(|value| *value == 1.0));
-            assert!(values(scores, Normalization::Centred).iter().all(|value| *value == 0.0));
-            assert!(values(scores, Normalization::ZScore).iter().all(|value| *value == 0.0));
+            assert!(values(scores, Scale::MinMax).iter().all(|value| *value == 1.0));
+            assert!(values(scores, Scale::Centred).iter().all(|value| *value == 0.0));
+            assert!(values(scores, Scale::ZScore).iter().all(|value| *value == 0.0));
         }
-        assert_eq!(values(&[], Normalization::MinMax), [0.0; 0]);
+        assert_eq!(values(&[], Scale::MinMax), [0.0; 0]);
     }
 
     #[test]
     fn the_largest_numbers_do_not_overflow() {
         let scores = [f64::MAX, 0.0, -f64::MAX];
-        assert_eq!(values(&scores, Normalization::MinMax), [1.0, 0.5, 0.0]);
-        assert_eq!(values(&scores, Normalization::Centred), [0.5, 0.0, -0.5]);
-        assert!(values(&scores, Normalization::ZScore).iter().all(|value| value.is_finite()));
+        assert_eq!(values(&scores, Scale::MinMax), [1.0, 0.5, 0.0]);
+        assert_eq!(values(&scores, Scale::Centred), [0.5, 0.0, -0.5]);
+        assert!(values(&scores, Scale::ZScore).iter().all(|value| value.is_finite()));
     }
 
     #[test]
     fn what_is_missing_gets_what_was_asked_for() {
         let missing =
-            |scores: &[f64], normalization, missing| normalize(scores, 5, normalization, missing).missing;
-        assert_eq!(missing(&[2.0, 1.0], Normalization::MinMax, Missing::LeftOut), None);
-        assert_eq!(missing(&[2.0, 1.0], Normalization::None, Missing::Zero), Some(0.0));
-        assert_eq!(missing(&[2.0, 1.0], Normalization::None, Missing::Minimum), Some(1.0));
-        assert_eq!(missing(&[2.0, 1.0], Normalization::Centred, Missing::Minimum), Some(-0.5));
-        assert_eq!(missing(&[], Normalization::Centred, Missing::Minimum), Some(-0.5));
-        assert_eq!(missing(&[], Normalization::ZScore, Missing::Minimum), None);
+            |scores: &[f64], scale: Scale, missing| normalize(scores, 5, scale.into(), missing).missing;
+        assert_eq!(missing(&[2.0, 1.0], Scale::MinMax, Missing::LeftOut), None);
+        assert_eq!(missing(&[2.0, 1.0], Scale::None, Missing::Zero), Some(0.0));
+        assert_eq!(missing(&[2.0, 1.0], Scale::None, Missing::Minimum), Some(1.0));
+        assert_eq!(missing(&[2.0, 1.0], Scale::Centred, Missing::Minimum), Some(-0.5));
+        assert_eq!(missing(&[], Scale::Centred, Missing::Minimum), Some(-0.5));
+        assert_eq!(missing(&[], Scale::ZScore, Missing::Minimum), None);
         // Five documents, two ranked: 5 and 4 points, and 3 + 2 + 1 for the other three.
         let points = Scaled { values: vec![5.0, 4.0], missing: Some(2.0) };
         assert_eq!(normalize(&[2.0, 1.0], 5, Normalization::Borda, Missing::Zero), points);

@@ -1,5 +1,7 @@
 //! What a fusion is made of.
 
+use toller_ir::named;
+
 use super::error::FusionError;
 
 /// The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009).
@@ -8,7 +10,7 @@ pub const RRF_K: f64 = 60.0;
 /// How rankings become one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fusion {
-    /// The scale that each list's scores are brought to.
+    /// What each list's scores become.
     pub normalization: Normalization,
     /// The value of a document that is missing from a list.
     pub missing: Missing,
@@ -18,19 +20,27 @@ pub struct Fusion {
     pub weights: Vec<f64>,
 }
 
-/// The scale that the scores of one list, for one query, are brought to.
+named! {
+    /// A scale for the scores of one list, for one query.
+    pub enum Scale: "a scale" {
+        /// The scores as they are.
+        None = "none",
+        /// `(score - min) / (max - min)`, in [0, 1]; 1 for each where all are equal, for they are the best
+        /// the list has.
+        MinMax = "min-max",
+        /// `(score - (min + max) / 2) / (max - min)`, in [-1/2, 1/2]; 0 where all are equal. The script of
+        /// Mr. TyDi's authors does this.
+        Centred = "centred",
+        /// `(score - mean) / deviation`, the deviation being that of the list itself; 0 where all are equal.
+        ZScore = "z-score",
+    }
+}
+
+/// The numbers that the scores of one list, for one query, become.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Normalization {
-    /// The scores as they are.
-    None,
-    /// `(score - min) / (max - min)`, in [0, 1]; 1 for each where all are equal, for they are the best the
-    /// list has.
-    MinMax,
-    /// `(score - (min + max) / 2) / (max - min)`, in [-1/2, 1/2]; 0 where all are equal. The script of Mr.
-    /// TyDi's authors does this.
-    Centred,
-    /// `(score - mean) / deviation`, the deviation being that of the list itself; 0 where all are equal.
-    ZScore,
+    /// The scores on a scale.
+    Scale(Scale),
     /// `1 / (k + rank)`, ranks from 1.
     ReciprocalRank {
         /// What is added to the rank.
@@ -41,16 +51,23 @@ pub enum Normalization {
     Borda,
 }
 
-/// The value that a list gives to a document that another list has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// Nothing: it does not take part.
-    LeftOut,
-    /// 0, on the normalized scale.
-    Zero,
-    /// The least value of the list. A list without the query gives none (where centred: -1/2, as in the
-    /// script).
-    Minimum,
+impl From<Scale> for Normalization {
+    fn from(scale: Scale) -> Self {
+        Self::Scale(scale)
+    }
+}
+
+named! {
+    /// The value that a list gives to a document that another list has.
+    pub enum Missing: "a value of missing documents" {
+        /// Nothing: it does not take part.
+        LeftOut = "left-out",
+        /// 0, on the normalized scale.
+        Zero = "zero",
+        /// The least value of the list. A list without the query gives none (where centred: -1/2, as in the
+        /// script).
+        Minimum = "minimum",
+    }
 }
 
 /// How the numbers of a document, one a list that says something of it, become one. The number of lists that

@@ -183,10 +183,10 @@ impl<K> Pool<K> {
 #[cfg(test)]
 mod tests {
     use super::{BadEntry, Pool};
-    use crate::fusion::options::{Combination, Fusion, Missing, Normalization};
+    use crate::fusion::options::{Combination, Fusion, Missing, Normalization, Scale};
 
     const AS_THEY_ARE: Fusion = Fusion {
-        normalization: Normalization::None,
+        normalization: Normalization::Scale(Scale::None),
         missing: Missing::LeftOut,
         combination: Combination::Sum,
         weights: Vec::new(),

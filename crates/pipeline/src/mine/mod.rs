@@ -53,7 +53,7 @@ pub struct MineJob<'a> {
     pub format: Format,
     /// The texts of queries by identifier, as far as they are known.
     pub queries: &'a HashMap<String, String>,
-    /// The collection. With it, copies of relevant documents are no negatives, and passages have texts.
+    /// The collection. With it, copies of relevant documents are not negatives, and passages have texts.
     pub collection: Option<(&'a [Input], &'a ReadOptions<CollectionFormat>)>,
 }
 
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(positives(&qrels, "other", 1), [""; 0]);
 
         let hits = [hits(&["copy", "good", "bad", "fair", "worse", "new"])];
-        let selection = Selection { ranks: 1..=6, count: Count::PerQuery(9), choice: Choice::Top };
+        let selection = Selection { ranks: 1..=6, count: Count::PerQuery(9), choice: Choice::Top, seed: 0 };
         let queries = HashMap::new();
         let job = |relevance_level| MineJob {
             hits: &hits,
@@ -250,7 +250,7 @@ mod tests {
             texts.insert(id.to_owned(), TextKey::of(text));
         }
         assert_eq!(chosen(&job(1), &texts).1, [2, 4]);
-        // The positive that ranks best; the other is no negative either.
+        // The positive that ranks best; the other is not a negative either.
         let one = MineJob { positives: Some(1), ..job(1) };
         assert_eq!(chosen(&one, &HashMap::new()), (vec!["good".to_owned()], vec![0, 2, 4, 5]));
     }
@@ -265,7 +265,8 @@ mod tests {
         let entry = |(doc_id, score): &(&str, f64)| RunEntry { doc_id: (*doc_id).to_owned(), score: *score };
         run.queries.insert("q".to_owned(), entries.map(entry).collect());
         let scores = RerankScores::of_runs([run]);
-        let selection = Selection { ranks: 1..=6, count: Count::PerPositive(2), choice: Choice::Top };
+        let selection =
+            Selection { ranks: 1..=6, count: Count::PerPositive(2), choice: Choice::Top, seed: 0 };
         let queries = HashMap::new();
         let of = |rule| {
             let job = MineJob {
@@ -296,7 +297,7 @@ mod tests {
     fn positives_without_a_score_are_left_out() {
         let qrels = qrels(&[("scored", 1), ("hit", 1), ("elsewhere", 1)]);
         let hits = [hits(&["scored", "hit", "other", "unscored"])];
-        let selection = Selection { ranks: 1..=4, count: Count::PerQuery(9), choice: Choice::Top };
+        let selection = Selection { ranks: 1..=4, count: Count::PerQuery(9), choice: Choice::Top, seed: 0 };
         let queries = HashMap::new();
         let mined = |scored: &[&str]| {
             let mut run = Run::default();

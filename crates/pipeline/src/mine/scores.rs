@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use toller_ir::Run;
-use toller_mining::ScoreRule;
+use toller_mining::{MiningError, ScoreRule};
+
+use super::QueryHits;
 
 /// A reranker's scores by query and document, as `rerank` writes them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,4 +39,17 @@ pub struct Scored<'a> {
     pub scores: &'a RerankScores,
     /// What they must be.
     pub rule: ScoreRule,
+}
+
+impl Scored<'_> {
+    /// Refuses scores of other queries or documents than `hits`, by which nothing would be a negative.
+    ///
+    /// # Errors
+    /// [`MiningError::OtherScores`].
+    pub fn check(&self, hits: &[QueryHits]) -> Result<(), MiningError> {
+        let is_scored = |query: &QueryHits| {
+            query.hits.iter().any(|hit| self.scores.get(&query.query_id, &hit.id).is_some())
+        };
+        if hits.is_empty() || hits.iter().any(is_scored) { Ok(()) } else { Err(MiningError::OtherScores) }
+    }
 }

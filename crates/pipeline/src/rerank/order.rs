@@ -1,7 +1,7 @@
 //! From scores to a ranking.
 
 use super::options::{Combine, RerankOptions};
-use crate::fusion::{Combination, Fusion, FusionError, Missing, Normalization, Pool, RRF_K};
+use crate::fusion::{Combination, Fusion, FusionError, Missing, Normalization, Pool, RRF_K, Scale};
 
 /// A hit of the candidates, by its place among them, and its score.
 pub(super) type Placed = (usize, f32);
@@ -45,7 +45,7 @@ fn combined(
     combine: Combine,
 ) -> Result<Vec<Placed>, FusionError> {
     let (normalization, combination) = match combine {
-        Combine::Mean | Combine::SoftmaxMean => (Normalization::None, Combination::Mean),
+        Combine::Mean | Combine::SoftmaxMean => (Normalization::Scale(Scale::None), Combination::Mean),
         Combine::MeanRank => (Normalization::Borda, Combination::Mean),
         Combine::Rrf => (Normalization::ReciprocalRank { k: RRF_K }, Combination::Sum),
     };
@@ -62,7 +62,7 @@ fn interpolated(
     weight: f64,
 ) -> Result<Vec<Placed>, FusionError> {
     let scaled = in_order(first);
-    fused(query, vec![scaled, new], Normalization::MinMax, Combination::Sum, &[1.0 - weight, weight])
+    fused(query, vec![scaled, new], Scale::MinMax.into(), Combination::Sum, &[1.0 - weight, weight])
 }
 
 /// The scores of the first stage, lowered where they are out of order, so that they show its order.

@@ -23,10 +23,10 @@ impl Grid {
     }
 }
 
-/// Why a text is no grid.
+/// Why a text is not a grid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
-    /// Neither form, or a part that is no number from 0 up.
+    /// Neither form, or a part that is not a number from 0 up.
     #[error("{0:?} is not FROM:TO:STEP or V,V,... of numbers from 0 up, as in 0.1:1.6:0.1")]
     Form(String),
     /// A range that ends before it begins, or whose step does not advance.

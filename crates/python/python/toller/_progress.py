@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
-# Seconds between two lines where stderr is no terminal.
+# Seconds between two lines where stderr is not a terminal.
 PAUSE = 10.0
 
 

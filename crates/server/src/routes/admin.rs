@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::dialect::OwnFailures;
 use crate::failure::Failure;
-use crate::texts::aside;
+use crate::texts::blocking;
 
 /// The result of a reload.
 #[derive(Serialize, ToSchema)]
@@ -28,7 +28,7 @@ pub(super) struct Reloaded {
 )]
 pub(super) async fn reload(State(app): State<Arc<App>>) -> Result<Json<Reloaded>, Failure> {
     let reloading = app.clone();
-    aside(move || reloading.reload()).await?;
+    blocking(move || reloading.reload()).await?;
     let systems = app.collection()?.names().map(crate::collection::System::name).collect();
     Ok(Json(Reloaded { systems }))
 }

@@ -11,12 +11,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toller_pipeline::best_part;
 
-use super::search::{passages, read, run};
+use super::search::{passages_if_served, read, run};
 use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::collection::{Asked, System};
 use crate::failure::Failure;
-use crate::texts::aside;
+use crate::texts::blocking;
 
 /// The version of the protocol whose messages this understands. Those before have batches of messages, or no
 /// streamable HTTP.
@@ -158,11 +158,8 @@ async fn search(app: &Arc<App>, deadline: Deadline, asked: SearchArguments) -> R
     let asked = Asked { system, k, filter: None };
     let (mut hits, _) = run(app, &collection, asked, false, &queries, deadline.0).await?;
     let hits = hits.pop().unwrap_or_default();
-    aside(move || {
-        let passages = match collection.texts() {
-            Ok(_) => passages(&collection, &hits)?,
-            Err(_) => vec![None; hits.len()],
-        };
+    blocking(move || {
+        let passages = passages_if_served(&collection, &hits)?;
         let hit = |(hit, passage): (&super::search::NamedHit, &Option<toller_ir::Passage>)| {
             let text = passage.as_ref().map(|passage| &passage.text[best_part(&passage.text, &[], SNIPPET)]);
             let title = passage.as_ref().and_then(|passage| passage.title.as_deref());

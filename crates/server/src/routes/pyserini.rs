@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use toller_ir::in_words_of_json;
 use utoipa::{IntoParams, ToSchema};
 
-use super::search::{K, NamedHit, passages, read, run};
+use super::search::{K, NamedHit, passages_if_served, read, run};
 use crate::app::App;
 use crate::body::Deadline;
 use crate::collection::{Asked, System};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
-use crate::texts::aside;
+use crate::texts::blocking;
 
 /// What to search for.
 #[derive(Deserialize, IntoParams)]
@@ -120,11 +120,8 @@ pub(super) async fn search(
     let (mut hits, _) = run(&app, &collection, asked, false, &queries, deadline).await?;
     let hits = hits.pop().unwrap_or_default();
     let parse = asking.parse.unwrap_or(true);
-    let candidates = aside(move || {
-        let passages = match collection.texts() {
-            Ok(_) => passages(&collection, &hits)?,
-            Err(_) => vec![None; hits.len()],
-        };
+    let candidates = blocking(move || {
+        let passages = passages_if_served(&collection, &hits)?;
         let candidate = |(rank, (NamedHit { id, score, .. }, passage)): (usize, (NamedHit, _))| {
             let doc = |passage: toller_ir::Passage| Doc::new(parse, passage.id, passage.title, passage.text);
             Candidate { docid: id, score, rank, doc: Option::map(passage, doc) }

@@ -59,8 +59,10 @@ impl RankRequest {
 /// What is found for a request.
 struct RankedDocuments {
     model: String,
-    /// The place, the score and the text of each document, best first.
-    ranked: Vec<(usize, f32, String)>,
+    /// The place and the score of each document, best first.
+    ranked: Vec<(usize, f32)>,
+    /// The texts of all documents in their order, if they are to be returned.
+    texts: Vec<String>,
     usage: Usage,
 }
 
@@ -82,17 +84,14 @@ async fn rank(
     };
     let texts: Vec<String> = request.documents.into_iter().map(text).collect();
     let cut = Cut { truncate: app.limits.truncate, side: None };
-    let pairs = scorer.pairs(request.query, texts.clone(), cut, deadline).await?;
+    let returned = if request.return_documents == Some(true) { texts.clone() } else { Vec::new() };
+    let pairs = scorer.pairs(request.query, texts, cut, deadline).await?;
     let usage = Usage::of(&pairs);
     app.metrics.given("score", pairs.len(), usage.tokens());
     let logits = scorer.logits(pairs, deadline).await?.outputs.concat();
-    let best = best_first(&scorer.model().shares_of(&logits)).into_iter();
-    let mut texts: Vec<Option<String>> = texts.into_iter().map(Some).collect();
-    let of_place = |(place, score): (usize, f32)| {
-        (place, score, texts.get_mut(place).and_then(Option::take).unwrap_or_default())
-    };
-    let ranked = best.take(request.top_n.unwrap_or(usize::MAX)).map(of_place).collect();
-    Ok(RankedDocuments { model: model.to_owned(), ranked, usage })
+    let mut ranked = best_first(&scorer.model().shares_of(&logits));
+    ranked.truncate(request.top_n.unwrap_or(usize::MAX));
+    Ok(RankedDocuments { model: model.to_owned(), ranked, texts: returned, usage })
 }
 
 /// An answer in Cohere's shape.
@@ -123,7 +122,7 @@ pub(super) async fn cohere(
     Body(request): Body<RankRequest>,
 ) -> Result<Json<CohereRanking>, Failure> {
     let found = rank(&app, deadline, request).await?;
-    let result = |(index, relevance_score, _)| CohereResult { index, relevance_score };
+    let result = |(index, relevance_score)| CohereResult { index, relevance_score };
     let tokens = found.usage.tokens();
     Ok(Json(CohereRanking {
         id: new_id(),
@@ -181,12 +180,10 @@ pub(super) async fn in_jinas_shape(
     deadline: Deadline,
     request: RankRequest,
 ) -> Result<Json<JinaRanking>, Failure> {
-    let with_documents = request.return_documents.unwrap_or(false);
-    let found = rank(app, deadline, request).await?;
-    let result = |(index, relevance_score, text)| JinaResult {
-        index,
-        relevance_score,
-        document: with_documents.then_some(JinaDocument { text }),
+    let mut found = rank(app, deadline, request).await?;
+    let result = |(index, relevance_score)| {
+        let document = found.texts.get_mut(index).map(|text| JinaDocument { text: std::mem::take(text) });
+        JinaResult { index, relevance_score, document }
     };
     let results = found.ranked.into_iter().map(result).collect();
     Ok(Json(JinaRanking { model: found.model, object: "list", usage: found.usage, results }))

@@ -20,7 +20,7 @@ use crate::collection::Collection;
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::runs::{Comparison, Runs};
-use crate::texts::aside;
+use crate::texts::blocking;
 
 /// Runs of a comparison.
 const MOST_RUNS: usize = 40;
@@ -123,7 +123,7 @@ fn of(collection: &Collection) -> Result<&Arc<Runs>, Failure> {
 )]
 pub(super) async fn list(State(app): State<Arc<App>>) -> Result<Json<RunList>, Failure> {
     let runs = of(&*app.collection()?)?.clone();
-    aside(move || {
+    blocking(move || {
         let files = runs.files().map_err(|error| Failure::of(Reason::Backend, &error))?;
         let (judgments, judged_queries) = runs.judgments();
         let listed = files.into_iter().map(|file| ListedRun { name: file.name, bytes: file.bytes });
@@ -193,7 +193,7 @@ async fn compared(
     let collection = app.collection()?;
     let runs = of(&collection)?.clone();
     let turn = runs.turn(deadline).await?;
-    let work = aside(move || {
+    let work = blocking(move || {
         let _turn = turn;
         compare(&runs, collection.systems.texts.as_deref())
     });

@@ -15,11 +15,11 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{Body, Deadline};
-use crate::collection::{Asked, Collection, Found, Standing, System};
+use crate::collection::{Asked, Collection, Found, StageScore, System};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::schedule::Answer;
-use crate::texts::{aside, of_text, on_texts};
+use crate::texts::{blocking, of_text, on_texts};
 
 /// Hits of a query unless the request says otherwise.
 pub(super) const K: usize = 10;
@@ -120,14 +120,6 @@ pub(super) struct SearchHit {
     best: Option<[usize; 2]>,
 }
 
-/// The rank and the score of a document after a stage.
-#[derive(Serialize, ToSchema)]
-struct StageScore {
-    stage: &'static str,
-    rank: usize,
-    score: f32,
-}
-
 /// A stage of a search.
 #[derive(Serialize, ToSchema)]
 struct Stage {
@@ -145,7 +137,7 @@ impl Stage {
 pub(super) struct NamedHit {
     pub(super) id: String,
     pub(super) score: f32,
-    before: Vec<Standing>,
+    before: Vec<StageScore>,
 }
 
 /// Checks and searches.
@@ -178,7 +170,7 @@ pub(super) async fn run(
     let mut answer = collection.search(asked, rerank, queries, deadline).await?;
     let collection = collection.clone();
     // Identifiers are read from the disk.
-    aside(move || {
+    blocking(move || {
         let named = |found: &mut Found| {
             let ids = collection.ids(system, &found.hits)?.into_iter();
             let hits = ids.zip(&found.hits).zip(std::mem::take(&mut found.before));
@@ -221,7 +213,7 @@ pub(super) async fn search(
                 excluded: exclude.into_iter().map(|id| (String::new(), id)).collect(),
             };
             let collection = collection.clone();
-            Some(aside(move || collection.filter(system, &lists)).await?.into())
+            Some(blocking(move || collection.filter(system, &lists)).await?.into())
         }
     };
     let asked = Asked { system, k: request.k, filter };
@@ -235,7 +227,7 @@ pub(super) async fn search(
         false => queries.into_iter().zip(hits).map(|(query, hits)| bare(query, hits)).collect(),
         true => {
             let collection = collection.clone();
-            let results = aside(move || {
+            let results = blocking(move || {
                 queries
                     .into_iter()
                     .zip(hits)
@@ -263,12 +255,11 @@ fn check_hits(app: &App, queries: usize, k: usize, texts: bool) -> Result<(), Fa
 }
 
 fn bare(query: String, hits: Vec<NamedHit>) -> QueryHits {
-    let standing = |Standing { stage, rank, score }: Standing| StageScore { stage, rank, score };
     let hit = |(rank, NamedHit { id, score, before }): (usize, NamedHit)| SearchHit {
         rank,
         id,
         score,
-        before: before.into_iter().map(standing).collect(),
+        before,
         title: None,
         text: None,
         matches: Vec::new(),
@@ -278,9 +269,20 @@ fn bare(query: String, hits: Vec<NamedHit>) -> QueryHits {
 }
 
 /// The passages of hits, in their order.
-pub(super) fn passages(collection: &Collection, hits: &[NamedHit]) -> Result<Vec<Option<Passage>>, Failure> {
+fn passages(collection: &Collection, hits: &[NamedHit]) -> Result<Vec<Option<Passage>>, Failure> {
     let ids: Vec<&str> = hits.iter().map(|hit| hit.id.as_str()).collect();
     collection.texts()?.get_many(&ids).map_err(|error| Failure::of(Reason::Backend, &error))
+}
+
+/// The same; none of them where the server has no texts.
+pub(super) fn passages_if_served(
+    collection: &Collection,
+    hits: &[NamedHit],
+) -> Result<Vec<Option<Passage>>, Failure> {
+    match collection.texts() {
+        Ok(_) => passages(collection, hits),
+        Err(_) => Ok(vec![None; hits.len()]),
+    }
 }
 
 fn with_texts(collection: &Collection, query: String, hits: Vec<NamedHit>) -> Result<QueryHits, Failure> {
@@ -314,7 +316,7 @@ pub(super) struct DocumentAnswer {
 pub(super) async fn read(app: &Arc<App>, id: String) -> Result<DocumentAnswer, Failure> {
     let collection = app.collection()?;
     collection.texts()?;
-    aside(move || {
+    blocking(move || {
         let found = collection.texts()?.get(&id).map_err(|error| Failure::of(Reason::Backend, &error))?;
         let missing = || Failure::new(Reason::NotFound, format!("there is no document {id:?}"));
         let Passage { id, title, text, .. } = found.ok_or_else(missing)?;
@@ -391,7 +393,7 @@ pub(super) async fn explain(
         return Err(Failure::invalid(format!("`k` is {k}; it is from 1 to {most}")));
     }
     let collection = app.collection()?;
-    let explained = aside(move || {
+    let explained = blocking(move || {
         let (searcher, docs) = collection.sparse_ordinals(&ids)?;
         let missing = |id: &str| Failure::new(Reason::NotFound, format!("there is no document {id:?}"));
         let docs = docs.into_iter().zip(&ids).map(|(doc, id)| doc.ok_or_else(|| missing(id)));

@@ -12,7 +12,6 @@ use crate::dialect::TeiFailures;
 use crate::failure::{Failure, Reason};
 use crate::gate;
 use crate::keys::Rights;
-use crate::tei_metrics::TeiMetrics;
 
 /// Whether the server takes requests, as TEI says it
 #[utoipa::path(get, path = "/health", tag = "Status", responses((status = 200), (status = 503)))]
@@ -45,6 +44,6 @@ pub(super) async fn metrics(
     if app.protect_metrics {
         gate::check(&app, &headers, Rights::Read)?;
     }
-    let tei = app.tei_metrics.as_ref().map(TeiMetrics::render).unwrap_or_default();
-    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.render() + &tei))
+    let tei = app.tei_metrics.as_ref().map(|tei| tei.registry.render()).unwrap_or_default();
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.registry.render() + &tei))
 }

@@ -82,7 +82,7 @@ fn prepare(engine: &Engine, encoder: &Encoder, folder: &Path) {
     engine.index(&source, &analyzer, &index, &IndexOptions::default(), &stop).unwrap();
 }
 
-/// Two runs for three judged queries, and a file that is no run.
+/// Two runs for three judged queries, and a file that is not a run.
 fn runs(folder: &Path) -> Result<Runs, AnyError> {
     let place = folder.join("runs");
     std::fs::create_dir_all(&place).unwrap();

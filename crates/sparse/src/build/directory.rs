@@ -29,7 +29,7 @@ impl Claimed {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Removes the manifest, so that the directory is no index while its files are replaced.
+    /// Removes the manifest, so that the directory is not an index while its files are replaced.
     pub(super) fn remove_manifest(&self) -> Result<(), SparseError> {
         remove(&self.path.join(MANIFEST))
     }

@@ -1,6 +1,7 @@
 //! The names of an index's files.
 
-/// What the index is, and the checksums of its files. It is written last: a directory without it is no index.
+/// What the index is, and the checksums of its files. It is written last: a directory without it is not an
+/// index.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// The terms, each with its only posting or the place of its record.

@@ -63,19 +63,6 @@ impl SparseIndex {
         Search::new(self, *scoring).run(query, k, &admits)
     }
 
-    /// [`SparseIndex::search`] for each query, in rayon's current pool.
-    ///
-    /// # Errors
-    /// As [`SparseIndex::search`].
-    pub fn search_all(
-        &self,
-        queries: &[SparseQuery],
-        scoring: &Scoring,
-        k: usize,
-    ) -> Result<Vec<Ranking>, SparseError> {
-        self.search_each(queries, scoring, |search, query| search.run(query, k, &|_| true))
-    }
-
     /// Calls `work` for each query, in rayon's current pool. One [`Search`] serves many queries.
     ///
     /// # Errors

@@ -48,7 +48,8 @@ fn search(
 ) -> Result<Vec<Ranking>, SparseError> {
     let queries: Vec<SparseQuery> =
         queries.iter().map(|query| SparseQuery::of_text(analyzer, &query.text)).collect();
-    index.search_all(&queries, &Scoring { ranker, ..Scoring::default() }, 1000)
+    let scoring = Scoring { ranker, ..Scoring::default() };
+    index.search_each(&queries, &scoring, |search, query| search.run(query, 1000, &|_| true))
 }
 
 fn measured(

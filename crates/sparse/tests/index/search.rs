@@ -126,7 +126,7 @@ fn many_queries_are_searched_as_each_alone() -> Outcome {
     let queries: Vec<SparseQuery> = (0..200)
         .map(|i| SparseQuery::weighted([(format!("w{i}"), 1.0), (format!("w{}", i * 2 % 77), 2.0)]))
         .collect::<Result<_, _>>()?;
-    let all = index.search_all(&queries, &scoring, 20)?;
+    let all = index.search_each(&queries, &scoring, |search, query| search.run(query, 20, &|_| true))?;
     for (query, ranking) in queries.iter().zip(all) {
         assert_eq!(ranking, index.search(query, &scoring, 20)?);
     }
@@ -150,7 +150,8 @@ fn parameters_out_of_range_are_refused() -> Outcome {
     for ranker in wrong {
         let scoring = Scoring { ranker, ..Scoring::default() };
         assert!(index.search(&query, &scoring, 1).is_err(), "{ranker:?}");
-        assert!(index.search_all(std::slice::from_ref(&query), &scoring, 1).is_err(), "{ranker:?}");
+        let each = index.search_each(&[&query], &scoring, |search, query| search.run(query, 1, &|_| true));
+        assert!(each.is_err(), "{ranker:?}");
     }
     Ok(())
 }

@@ -149,7 +149,7 @@ fn a_manifest_with_a_right_checksum_is_still_checked() -> TestResult {
         assert!(matches!(found, StoreError::ManifestDamaged { .. }), "{to}: {found}");
         assert!(found.to_string().contains("manifest.json"), "{found}");
     }
-    // What a later version may add is no error.
+    // What a later version may add is not an error.
     let directory = tempfile::tempdir()?;
     write(directory.path(), spec(4))?;
     forge_manifest(directory.path(), |body| body.replacen("{\n", "{\n  \"comment\": \"hello\",\n", 1))?;

@@ -41,9 +41,9 @@ pub enum DualLoss {
 }
 
 named! {
-    /// The losses of dual encoders.
+    /// The name of a [`DualLoss`].
     #[derive(Default)]
-    pub enum LossOfVectors: "a loss of dual encoders" {
+    pub enum DualLossName: "a loss of dual encoders" {
         /// [`DualLoss::Contrastive`].
         #[default]
         Contrastive = "contrastive",
@@ -58,13 +58,13 @@ named! {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DualObjective {
     /// The loss.
-    pub loss: LossOfVectors,
+    pub loss: DualLossName,
     /// How near a query and a passage are: by default the cosine for a model of unit vectors, else the
     /// inner product.
     pub similarity: Option<Similarity>,
     /// What similarities are divided by: by default 0.05 for cosines, else 1.
     pub temperature: Option<f64>,
-    /// Whether passages of other queries are no negatives.
+    /// Whether passages of other queries are not negatives.
     pub no_in_batch: bool,
     /// Whether queries are found by their passages, too.
     pub symmetric: bool,
@@ -89,16 +89,16 @@ impl DualObjective {
         }
         let (in_batch, symmetric) = (!self.no_in_batch, self.symmetric);
         let loss = match self.loss {
-            LossOfVectors::Contrastive => DualLoss::Contrastive { temperature, in_batch, symmetric },
-            LossOfVectors::MarginMse => DualLoss::MarginMse,
-            LossOfVectors::Kl => DualLoss::Divergence { temperature },
+            DualLossName::Contrastive => DualLoss::Contrastive { temperature, in_batch, symmetric },
+            DualLossName::MarginMse => DualLoss::MarginMse,
+            DualLossName::Kl => DualLoss::Divergence { temperature },
         };
         Ok((similarity, loss))
     }
 
     /// A setting that the others leave without effect, and why.
     fn without_effect(&self) -> Option<(&'static str, &'static str)> {
-        let is_contrastive = self.loss == LossOfVectors::Contrastive;
+        let is_contrastive = self.loss == DualLossName::Contrastive;
         let reason = "it is for the contrastive loss";
         match self {
             Self { symmetric: true, .. } if !is_contrastive => Some(("symmetric", reason)),
@@ -106,7 +106,7 @@ impl DualObjective {
             Self { symmetric: true, no_in_batch: true, .. } => {
                 Some(("symmetric", "it needs the passages of other queries as negatives"))
             }
-            Self { loss: LossOfVectors::MarginMse, temperature: Some(_), .. } => {
+            Self { loss: DualLossName::MarginMse, temperature: Some(_), .. } => {
                 Some(("temperature", "margins are not divided by it"))
             }
             _ => None,

@@ -7,7 +7,7 @@ mod softmax;
 mod tokens;
 
 pub use cross::CrossLoss;
-pub use dual::{DualLoss, DualObjective, LossOfVectors, Similarity};
+pub use dual::{DualLoss, DualLossName, DualObjective, Similarity};
 pub(crate) use tokens::token_loss;
 
 use std::ops::Range;

@@ -91,7 +91,7 @@ fn a_bad_example_is_named_before_the_first_step() {
         let error = cross(CrossLoss::Binary, data(&labelled(label), &labelled(label))).err();
         assert!(matches!(error, Some(TrainError::OneLabel(_))));
     }
-    // Batches of one label are no error where the data have both.
+    // Batches of one label are not an error where the data have both.
     let trainer = cross(CrossLoss::Binary, data(&labelled("1"), &labelled("0"))).unwrap();
     assert_eq!(run(trainer, u64::MAX).0, Ending::Trained);
 }

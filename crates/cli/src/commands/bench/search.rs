@@ -139,8 +139,8 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     plot.draw(|| search_figure(&points, &limits, subject))
 }
 
-/// A file of figures, a line each. It is no result of the command but a record of its work so far, so it is
-/// not replaced as a whole.
+/// A file of figures, a line each. It is not a result of the command but a record of its work so far, so it
+/// is not replaced as a whole.
 struct Log<'a> {
     path: &'a OutputPath,
     file: File,

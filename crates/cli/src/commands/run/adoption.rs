@@ -1,5 +1,7 @@
 //! Whether stores and indexes that are there are those that the steps of a recipe would make.
 
+use std::path::PathBuf;
+
 use toller_recipe::{Piece, Plan, PlannedStep, Work};
 
 use super::catalogue;
@@ -9,11 +11,11 @@ use crate::commands::{self, Command};
 use crate::error::Remedied;
 use crate::ui::Ui;
 
-/// What is wrong with each store and index that is there, that no step made, and that its step would not
-/// make. Their texts are not compared here: reading a collection takes long, and the step itself does.
-pub(super) fn of_other_making(plan: &Plan, work: &Work, ui: &Ui) -> crate::Result<Vec<String>> {
+/// Each store and index that is there, that no step made, and that its step would not make, with how it
+/// differs. Their texts are not compared here: reading a collection takes long, and the step itself does.
+pub(super) fn made_otherwise(plan: &Plan, work: &Work, ui: &Ui) -> crate::Result<Vec<(PathBuf, String)>> {
     let mut models = KnownModels::default();
-    let mut problems = Vec::new();
+    let mut differing = Vec::new();
     for step in work.adoptable(&plan.steps) {
         // A step whose command line or model is not there yet finds out itself.
         if is_reported(step) || is_missing_something(step, plan) || models.here(step).is_err() {
@@ -21,14 +23,14 @@ pub(super) fn of_other_making(plan: &Plan, work: &Work, ui: &Ui) -> crate::Resul
         }
         let cli = catalogue::parse(&work.command_line(step)?)
             .map_err(|error| Remedied::without_remedy(error.to_string()))?;
-        let problem = match &cli.command {
+        let found = match &cli.command {
             Command::Encode(args) => commands::encode::other_store(args, ui)?,
             Command::Index(args) => commands::index::other_index(args, ui)?,
             _ => None,
         };
-        problems.extend(problem.map(|problem| format!("step {}: {problem}", step.name)));
+        differing.extend(found.map(|(path, why)| (path, format!("step {}: {why}", step.name))));
     }
-    Ok(problems)
+    Ok(differing)
 }
 
 /// Whether a value of the command line is in a report of an earlier step.

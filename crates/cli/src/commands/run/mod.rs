@@ -70,8 +70,8 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
         for path in work.in_the_way(&plan.steps) {
             ui.warning(format!("no step of this recipe made {}, where a step would write", path.display()));
         }
-        for problem in adoption::of_other_making(&plan, &work, ui)? {
-            ui.warning(problem);
+        for (_, why) in adoption::made_otherwise(&plan, &work, ui)? {
+            ui.warning(why);
         }
         return report.write(&recipe, &directory, ui);
     }
@@ -84,9 +84,9 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     if !in_the_way.is_empty() {
         return Err(RecipeError::Foreign(in_the_way).into());
     }
-    let of_other_making = adoption::of_other_making(&plan, &work, ui)?;
-    if !of_other_making.is_empty() {
-        return Err(RecipeError::OfOtherMaking(of_other_making).into());
+    let made_otherwise = adoption::made_otherwise(&plan, &work, ui)?;
+    if !made_otherwise.is_empty() {
+        return Err(RecipeError::MadeOtherwise(made_otherwise).into());
     }
     let mut report = Report::default();
     let mut models = KnownModels::default();

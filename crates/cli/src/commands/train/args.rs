@@ -5,7 +5,7 @@ use toller_engine::{Backend, Device};
 use toller_ir::Role;
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
-use toller_train::{CrossLoss, LossOfVectors, Rule, Schedule, Similarity};
+use toller_train::{CrossLoss, DualLossName, Rule, Schedule, Similarity};
 
 use super::config;
 use crate::args::choice::by_name;
@@ -208,8 +208,8 @@ pub struct DualArgs {
 
     /// What is learned: contrastive, margin-mse or kl; the last two from the scores in the data [default:
     /// contrastive]
-    #[arg(long, value_name = "NAME", value_parser = by_name::<LossOfVectors>(LossOfVectors::NAMES))]
-    pub loss: Option<LossOfVectors>,
+    #[arg(long, value_name = "NAME", value_parser = by_name::<DualLossName>(DualLossName::NAMES))]
+    pub loss: Option<DualLossName>,
 
     /// dot or cosine [default: cosine for a model that makes unit vectors, else dot]
     #[arg(long, value_name = "NAME", value_parser = by_name::<Similarity>(Similarity::NAMES))]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toller_encoder::Output;
 use utoipa::ToSchema;
 
-use super::{Direction, Spent, cut};
+use super::{Direction, Timing, cut};
 use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::dialect::TeiFailures;
@@ -65,12 +65,12 @@ pub(in crate::routes) async fn embed(
     let role = embedder.role(request.prompt_name.as_deref())?;
     let output = output(embedder, request.normalize, request.dimensions)?;
     let inputs = request.inputs.checked(&app, "inputs")?;
-    let mut spent = Spent::new(started, inputs.characters());
+    let mut timing = Timing::new(started, inputs.characters());
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
-    spent.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
-    let vectors = spent.take(embedder.encode(role, output, tokens, deadline).await?);
-    Ok(spent.answer(vectors))
+    timing.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
+    let vectors = timing.take(embedder.encode(role, output, tokens, deadline).await?);
+    Ok(timing.answer(vectors))
 }
 
 /// Texts whose tokens' states are wanted.
@@ -100,16 +100,16 @@ pub(in crate::routes) async fn embed_all(
     let embedder = app.embedder()?;
     let role = embedder.role(request.prompt_name.as_deref())?;
     let inputs = request.inputs.checked(&app, "inputs")?;
-    let mut spent = Spent::new(started, inputs.characters());
+    let mut timing = Timing::new(started, inputs.characters());
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     let lengths: Vec<usize> = tokens.iter().map(toller_tokenizer::Tokens::len).collect();
-    spent.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
-    let states = spent.take(embedder.encode(role, Output::States, tokens, deadline).await?);
+    timing.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
+    let states = timing.take(embedder.encode(role, Output::States, tokens, deadline).await?);
     let of_text = |(states, length): (&Vec<f32>, &usize)| -> Vec<Vec<f32>> {
         states.chunks_exact((states.len() / (*length).max(1)).max(1)).map(<[f32]>::to_vec).collect()
     };
-    Ok(spent.answer(states.iter().zip(&lengths).map(of_text).collect::<Vec<_>>()))
+    Ok(timing.answer(states.iter().zip(&lengths).map(of_text).collect::<Vec<_>>()))
 }
 
 /// A text, and those to compare it with.
@@ -154,16 +154,16 @@ pub(in crate::routes) async fn similarity(
     app.check_count("sentences", sentences.len())?;
     let texts: Vec<String> = std::iter::once(source_sentence).chain(sentences).collect();
     let inputs = Inputs::Texts(texts);
-    let mut spent = Spent::new(started, inputs.characters());
+    let mut timing = Timing::new(started, inputs.characters());
     let cut = cut(&app, parameters.truncate, parameters.truncation_direction);
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
-    spent.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
-    let vectors = spent.take(embedder.encode(role, Output::Vector, tokens, deadline).await?);
+    timing.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
+    let vectors = timing.take(embedder.encode(role, Output::Vector, tokens, deadline).await?);
     let cosines = match vectors.split_first() {
         Some((source, others)) => others.iter().map(|other| cosine(source, other)).collect(),
         None => Vec::new(),
     };
-    Ok(spent.answer(cosines))
+    Ok(timing.answer(cosines))
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f32 {

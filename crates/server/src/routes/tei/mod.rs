@@ -49,7 +49,7 @@ fn role_name(role: Role) -> &'static str {
 }
 
 /// What a request took.
-struct Spent {
+struct Timing {
     started: Instant,
     tokenized: Duration,
     queued: Duration,
@@ -61,7 +61,7 @@ struct Spent {
     lengths: Vec<usize>,
 }
 
-impl Spent {
+impl Timing {
     /// A request that began then, with this number of characters.
     fn new(started: Instant, characters: usize) -> Self {
         let (tokenized, queued, computed) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Direction, Spent, cut};
+use super::{Direction, Timing, cut};
 use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::dialect::TeiFailures;
@@ -70,19 +70,19 @@ pub(in crate::routes) async fn rerank(
     let started = Instant::now();
     let scorer = app.scorer()?;
     app.check_count("texts", texts.len())?;
-    let mut spent = Spent::new(started, texts.iter().map(|text| text.chars().count()).sum());
+    let mut timing = Timing::new(started, texts.iter().map(|text| text.chars().count()).sum());
     let cut = own_side(cut(&app, request.truncate, request.truncation_direction))?;
     let kept = request.return_text.then(|| texts.clone());
     let pairs = scorer.pairs(request.query, texts, cut, deadline.0).await?;
-    spent.tokenized(&app, ("score", scorer.model().compute()), &pairs);
-    let logits = spent.take(scorer.logits(pairs, deadline.0).await?).concat();
+    timing.tokenized(&app, ("score", scorer.model().compute()), &pairs);
+    let logits = timing.take(scorer.logits(pairs, deadline.0).await?).concat();
     let model = scorer.model();
     let scores = if request.raw_scores { model.scores_of(&logits) } else { model.shares_of(&logits) };
     let ranked = best_first(&scores).into_iter().map(|(index, score)| {
         let text = kept.as_ref().and_then(|kept| kept.get(index).cloned());
         Ranked { index, score, text }
     });
-    Ok(spent.answer(ranked.collect::<Vec<_>>()))
+    Ok(timing.answer(ranked.collect::<Vec<_>>()))
 }
 
 /// Places and scores, by falling score, ties in the order of the request.
@@ -155,11 +155,11 @@ pub(in crate::routes) async fn predict(
         }
     };
     app.check_count("inputs", inputs.len())?;
-    let mut spent = Spent::new(started, inputs.iter().map(Classified::characters).sum());
+    let mut timing = Timing::new(started, inputs.iter().map(Classified::characters).sum());
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let pairs = scorer.inputs(inputs, own_side(cut)?, deadline).await?;
-    spent.tokenized(&app, ("score", scorer.model().compute()), &pairs);
-    let logits = spent.take(scorer.logits(pairs, deadline).await?);
+    timing.tokenized(&app, ("score", scorer.model().compute()), &pairs);
+    let logits = timing.take(scorer.logits(pairs, deadline).await?);
     let labels = scorer.model().labels();
     let predictions = |logits: &Vec<f32>| -> Vec<Prediction> {
         let scores = if request.raw_scores { logits.clone() } else { shares(logits) };
@@ -168,8 +168,8 @@ pub(in crate::routes) async fn predict(
     };
     let mut predicted: Vec<Vec<Prediction>> = logits.iter().map(predictions).collect();
     Ok(match is_single {
-        true => spent.answer(predicted.pop()),
-        false => spent.answer(predicted),
+        true => timing.answer(predicted.pop()),
+        false => timing.answer(predicted),
     })
 }
 

@@ -19,7 +19,7 @@ fn compare_all(pair: &Pair) -> usize {
 fn every_character_becomes_the_same() {
     for flags in [UNCASED, CASED] {
         let left = compare_all(&of_all_characters(flags));
-        // Marks that are no accents for the reference, so that their order matters: with Unicode 9, 96 marks.
+        // Marks that are not accents for the reference, so that their order matters: 96 with Unicode 9.
         assert!(left < 200, "{left} characters are left to the reference with {flags:?}");
     }
 }

@@ -25,7 +25,7 @@ impl Random {
         of[self.below(of.len())]
     }
 
-    /// A character of a range of code points. A letter, if the code point is no character.
+    /// A character of a range of code points. A letter, if the code point is not a character.
     pub(super) fn char_in(&mut self, from: u32, to: u32) -> char {
         char::from_u32(from + self.below((to - from + 1) as usize) as u32).unwrap_or('q')
     }

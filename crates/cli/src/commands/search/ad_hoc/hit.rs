@@ -172,7 +172,7 @@ fn print_wrapped(
     writeln!(out, "{}", if cut_after { " …" } else { "" })
 }
 
-/// Columns of a line; 80 where stdout is no terminal.
+/// Columns of a line; 80 where stdout is not a terminal.
 fn terminal_width() -> usize {
     usize::from(Term::stdout().size().1).clamp(40, 110)
 }
