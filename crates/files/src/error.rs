@@ -55,6 +55,9 @@ impl Explain for FileError {
         if self.source.kind() == io::ErrorKind::AlreadyExists {
             return Some("give the name of a directory, or a new name".into());
         }
+        if self.source.kind() == io::ErrorKind::IsADirectory && self.action == "open" {
+            return Some("name a file in it: this input is one file".into());
+        }
         self.source.remedy()
     }
 

@@ -215,14 +215,14 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
             "give --qrels FILE, or --scores RUN with --new-positive-score X",
         ));
     }
-    if args.sparse.sparse.is_some() && args.texts.queries.is_none() {
+    if args.sparse.sparse.is_some() && args.texts.queries.is_empty() {
         return Err(UsageError::new("searching an index needs --queries", "give --queries"));
     }
     if let (Some(least), Some(most)) = (args.scores.min_score, args.scores.max_score) {
         check_limits(("--min-score", least), ("--max-score", most))?;
     }
     args.sparse.check()?;
-    if args.format.needs_texts() && (args.texts.queries.is_none() || args.texts.corpus.is_empty()) {
+    if args.format.needs_texts() && (args.texts.queries.is_empty() || args.texts.corpus.is_empty()) {
         let message = format!("--format {} needs the texts of queries and passages", args.format);
         return Err(UsageError::new(message, "give --queries and --corpus"));
     }
@@ -289,7 +289,7 @@ fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<()
         return Ok(());
     }
     let example = hits.first().map(|query| format!(", for example {:?}", query.query_id)).unwrap_or_default();
-    let searched = args.run.first().or(args.texts.queries.as_ref()).map_or(Path::new("the run"), |path| path);
+    let searched = args.run.first().or(args.texts.queries.first()).map_or(Path::new("the run"), |path| path);
     Err(Remedied::new(
         format!(
             "no query of {} has a relevant document in {}{example}",
