@@ -7,7 +7,7 @@ use toller_eval::{CompareOptions, Compared, Format, Pairs, Report, ReportOptions
 use crate::args::evaluation::EvaluationArgs;
 use crate::args::number::{above_0, inner_share};
 use crate::args::paths::InputPath;
-use crate::args::statistics::{StatisticsArgs, TestArg, with_baseline};
+use crate::args::statistics::{StatisticsArgs, TestArg, check_compared, with_baseline};
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -61,6 +61,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
     }
     let options = args.options();
     let runs = args.evaluation.evaluate(ui)?;
+    check_compared(&runs, ui)?;
     let which = match &args.baseline {
         Some(baseline) => with_baseline(baseline, paths, &runs)?,
         None => Pairs::All,
