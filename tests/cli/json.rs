@@ -437,7 +437,11 @@ fn errors_of_every_part_name_their_file() {
         ("run recipe.toml --work work", "recipe.toml", Some(3)),
         ("annotate agreement sheet.csv sheet.csv", "sheet.csv", Some(2)),
         ("serve --model tiny-bert --api-keys keys --port 0", "keys", Some(2)),
-        ("rerank --model empty-model --run s.run --queries q.tsv --corpus corpus.jsonl --output r.run", "empty-model", None),
+        (
+            "rerank --model empty-model --run s.run --queries q.tsv --corpus corpus.jsonl --output r.run",
+            "empty-model",
+            None,
+        ),
     ] {
         let found = error(&workspace.toller(&format!("{command} --json -q")), 1);
         assert_eq!((&found["file"], &found["line"]), (&json!(file), &json!(line)), "{command}: {found}");
