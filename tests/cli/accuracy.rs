@@ -50,6 +50,43 @@ fn entity_questions_end_to_end() {
     );
 }
 
+#[test]
+fn a_folder_of_questions_is_the_same_in_every_command() {
+    let workspace = workspace();
+    workspace.runs("index --corpus passages.tsv --language en --output index --quiet");
+    workspace.write("judged.txt", "P19-0 0 6 1\nP36-2 0 5 1\n");
+    let both = "questions/P19.test.json questions/P36.test.json";
+    for queries in ["questions", both] {
+        let tune = "tune bm25 --sparse index --qrels judged.txt -m RR@10 --k1 0.9 --b 0.4 --format csv";
+        let tuned = workspace.runs(&format!("{tune} --queries {queries}"));
+        assert!(!tuned.stderr.contains("count as zero"), "{}", tuned.stderr);
+        let stats = workspace.runs(&format!("data stats --queries {queries} --json"));
+        assert_eq!(stats.json()["statistics"]["characters of a query"]["count"], 4);
+    }
+    workspace.write("similar.run", "test Q0 P36-2 1 0.9 x\n");
+    workspace.runs("data dureader similar similar.run --queries questions --output left");
+    assert_eq!(workspace.lines("left/removed.tsv"), ["P36-2\tWhat is the capital of Chad?"]);
+    let diff = "diff found.run other.run --qrels judged.txt -m RR --corpus passages.tsv --show all";
+    workspace.write("found.run", "P19-0 Q0 6 1 2 x\nP36-2 Q0 1 1 2 x\n");
+    workspace.write("other.run", "P19-0 Q0 1 1 2 x\nP36-2 Q0 5 1 2 x\n");
+    let twice = both.replace(' ', " --queries ");
+    let shown = workspace.runs(&format!("{diff} --queries {twice}"));
+    shown.prints(["What is the capital of Chad?", "Where was Ada Lovelace born?"]);
+    workspace.toller("eval --qrels questions found.run").fails(1, &["questions", "name a file in it"]);
+    workspace.toller("eval --qrels judged.txt questions").fails(1, &["questions", "name a file in it"]);
+}
+
+#[test]
+fn a_file_cannot_be_called_as_the_row_of_the_mean() {
+    let workspace = workspace();
+    std::fs::rename(workspace.path("questions/P19.test.json"), workspace.path("questions/macro.json"))
+        .unwrap();
+    workspace.write("found.run", "macro-0 Q0 6 1 2 x\n");
+    workspace
+        .toller(&format!("{ACCURACY} --group-by-file"))
+        .fails(1, &["a group is called 'macro'", "hint: give the group another name"]);
+}
+
 /// Positives and negatives for DPR, from answers alone.
 #[test]
 fn answers_judge_what_was_retrieved() {

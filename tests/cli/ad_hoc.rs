@@ -38,6 +38,32 @@ fn words_are_searched_for_and_hits_are_shown() {
 }
 
 #[test]
+fn hits_without_a_text_are_reported() {
+    let workspace = workspace();
+    workspace.write("wrong.tsv", "x\ttext\n");
+    let found = workspace.runs("search the nile --sparse index --corpus wrong.tsv");
+    found.says(["warning: none of the 2 hits is in --corpus, for example \"d2\""]);
+    workspace.head("corpus.jsonl", 1, "half.jsonl");
+    let found = workspace.runs("search the nile --sparse index --corpus half.jsonl");
+    found.says(["warning: 1 of 2 hits are not in --corpus, for example \"d2\""]);
+    let found = workspace.runs("search the nile --sparse index --corpus corpus.jsonl");
+    assert!(!found.stderr.contains("warning"), "{}", found.stderr);
+}
+
+#[test]
+fn words_after_an_option_with_several_values_are_noticed() {
+    let workspace = workspace();
+    let search = "search --sparse index --corpus corpus.jsonl";
+    for words in ["nile", "nile river"] {
+        workspace
+            .toller(&format!("{search} {words}"))
+            .fails(1, &["there is no file nile for --corpus", "before the options, or after --"]);
+    }
+    workspace.toller(&format!("{search} no.tsv")).fails(1, &["cannot open no.tsv"]);
+    workspace.runs(&format!("{search} -- nile"));
+}
+
+#[test]
 fn a_text_cannot_steer_the_terminal() {
     let workspace = workspace();
     let found = workspace.toller("search kind --sparse index --corpus corpus.jsonl").succeeds();

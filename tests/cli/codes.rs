@@ -96,8 +96,8 @@ fn damaged_codes_are_named_with_the_remedy() {
     assert_eq!((verified.code, verified.stdout.lines().count()), (Some(1), 2), "{}", verified.stdout);
     verified.prints([
         "store/codes-00003.safetensors cannot be used: its checksum is xxh3-128:",
-        ": rows 600 to 800",
-        "store/codes-00005.safetensors cannot be used: it is missing: rows 1000 to 1180",
+        ": rows 601 to 800",
+        "store/codes-00005.safetensors cannot be used: it is missing: rows 1001 to 1180",
     ]);
     verified.says(["2 of 6 files of codes are damaged or missing; all 1180 rows are as", "hint:", remedy]);
     let json = workspace.toller("store verify store --json").json();

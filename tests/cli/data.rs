@@ -24,6 +24,20 @@ fn a_folder_with_files_is_not_written_to_by_accident() {
 }
 
 #[test]
+fn a_collection_and_its_judgments_fit() {
+    let workspace = Workspace::new();
+    std::fs::create_dir(workspace.path("beir")).unwrap();
+    workspace.write("beir/corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    workspace.write("beir/queries.jsonl", "{\"_id\": \"q\", \"text\": \"what\"}\n");
+    workspace.runs("data beir beir --output one").says(["beir/queries.jsonl was not used", "no judgments"]);
+    workspace.write("beir/qrels.jsonl", "{\"query-id\": \"q\", \"corpus-id\": \"b\", \"score\": 1}\n");
+    let built = workspace.runs("data beir beir --output two");
+    built.says(["the collection does not have 1 judged document, for example \"b\""]);
+    assert!(!built.stderr.contains("not used"), "{}", built.stderr);
+    assert_eq!(workspace.lines("two/qrels.test.txt"), ["q 0 b 1"]);
+}
+
+#[test]
 fn files_are_compared_with_what_is_known() {
     let workspace = Workspace::new();
     let list = workspace.runs("data list").stdout;
@@ -89,6 +103,11 @@ fn published_formats_of_dureader_both_ways() {
         "data dureader write --queries read/queries.tsv --qrels read/qrels.txt --corpus read/corpus.jsonl --output again",
     );
     assert_eq!(workspace.lines("again/dev.json"), [dev]);
+    workspace.write("others.txt", "q1 0 yi 1\nq2 0 yi 1\nq3 0 jia 1\n");
+    workspace
+        .toller("data dureader write --queries read/queries.tsv --qrels others.txt --corpus read/corpus.jsonl --output no")
+        .fails(1, &["there is no text of 2 judged queries, for example \"q2\"", "give every judged query"]);
+    assert!(!workspace.path("no").exists());
     workspace.write("half", "-\t\t甲\t0\n");
     let few = "half: the parts have 1 passages, the map 2";
     workspace
@@ -125,6 +144,10 @@ fn other_domains_and_natural_questions() {
         .fails(1, &["two passages have the identifier \"1\""]);
     workspace.write("empty.csv", "ans_id,content\n");
     workspace.toller(&format!("{domain} --passages empty.csv")).fails(1, &["empty.csv: there is no record"]);
+    workspace.write("few.csv", "ans_id,content\n2,tea\n");
+    workspace
+        .toller(&format!("{domain} --passages few.csv"))
+        .fails(1, &["the collection has no passage \"1\""]);
     workspace.write("context.csv", "docid\ttext\nd1\tnews\n");
     workspace.write("train.csv", "id\tdocid\tquestion\tanswer\nq1\td1\twhat\tnews\n");
     workspace
@@ -138,6 +161,23 @@ fn other_domains_and_natural_questions() {
     assert!(built.contains("coverage mean percent"), "{built}");
     assert_eq!(workspace.lines("nq/qrels.txt"), ["1 0 s0 1"]);
     assert_eq!(workspace.lines("nq/corpus.jsonl").len(), 2);
+}
+
+#[test]
+fn files_of_another_kind_are_refused_in_plain_words() {
+    let workspace = Workspace::new();
+    workspace.write("numbers.jsonl", "1\n");
+    let object = "numbers.jsonl, line 1: integer `1` where an object is expected";
+    workspace
+        .toller("data tydi --train numbers.jsonl --dev numbers.jsonl --output out")
+        .fails(1, &[object, "hint: expected TyDi QA's primary task"]);
+    workspace
+        .toller("data paq numbers.jsonl --corpus numbers.jsonl --output out")
+        .fails(1, &[object, "hint: expected PAQ's metadata"]);
+    workspace.write("empty.json", "");
+    workspace
+        .toller("data reqa empty.json --output out")
+        .fails(1, &["empty.json: there is no record", "hint: expected SQuAD JSON"]);
 }
 
 #[test]
@@ -171,6 +211,10 @@ fn facts_with_numbers_and_results_are_of_the_same_questions() {
         .fails(1, &["other.run has no results for the questions; it has some for \"p\""]);
     workspace.write("same.run", "q Q0 a 1 1.0 x\n");
     workspace.runs(&format!("{results} same same.run"));
+    workspace.write("questions.jsonl", "{\"_id\": \"q\", \"text\": \"where\"}\n");
+    workspace
+        .toller(&format!("{results} none same.run"))
+        .fails(1, &["no question has answers", "give --queries a file with answers"]);
 }
 
 #[test]

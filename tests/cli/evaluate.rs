@@ -41,6 +41,37 @@ fn groups_and_several_judgments() {
     workspace.write("other.tsv", "x\teasy\n");
     let command = "eval good.run --qrels qrels.txt --groups other.tsv";
     workspace.toller(command).fails(1, &["no query of --groups is evaluated", "\"q1\""]);
+    for name in ["all", "macro"] {
+        workspace.write("other.tsv", format!("q1\t{name}\n"));
+        let says = format!("other.tsv: a group is called '{name}'");
+        workspace.toller(command).fails(1, &[&says, "give the group another name"]);
+    }
+}
+
+#[test]
+fn measures_that_are_no_means_are_not_compared_in_silence() {
+    let workspace = workspace();
+    for command in ["compare", "eval --significance"] {
+        let command = format!("{command} good.run bad.run --qrels qrels.txt");
+        let said = "not compared, since tests compare means over queries: NumRet, GMAP";
+        workspace.runs(&format!("{command} -m RR,NumRet,GMAP")).says([said]);
+        let says = ["none of the measures is: NumRet, GMAP", "hint: add a measure such as AP"];
+        workspace.toller(&format!("{command} -m NumRet,GMAP")).fails(2, &says);
+        let plain = workspace.runs(&format!("{command} -m RR,AP"));
+        assert!(!plain.stderr.contains("not compared"), "{}", plain.stderr);
+    }
+}
+
+#[test]
+fn a_measure_is_not_taken_for_a_run() {
+    let workspace = workspace();
+    for command in ["eval", "compare", "report --output page.html", "depth"] {
+        workspace
+            .toller(&format!("{command} --qrels qrels.txt -m AP nDCG@10 good.run"))
+            .fails(2, &["there is no run nDCG@10, which is the name of a measure", "one pair of quotes"]);
+    }
+    workspace.write("AP", "q1 Q0 a 1 2.0 x\n");
+    workspace.runs("eval --qrels qrels.txt -m RR AP");
 }
 
 #[test]

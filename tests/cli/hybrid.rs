@@ -169,7 +169,7 @@ fn tuning_bm25_finds_what_searches_do() {
     let workspace = workspace();
     let tune = "tune bm25 --sparse index --queries q.jsonl --qrels data/qrels.txt -m RR@10 --k1 0.4,0.9,1.4 --b 0.2:0.8:0.3";
     let done = workspace.runs(&format!("{tune} --json --plot map.svg"));
-    done.says(["judged queries are missing and count as zero"]);
+    done.says(["judged queries are not in --queries and count as zero"]);
     let tuned = done.json();
     let points = tuned["points"].as_array().unwrap();
     assert_eq!(points.len(), 9);

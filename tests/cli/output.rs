@@ -65,8 +65,17 @@ fn values_and_options_are_refused_in_plain_words() {
         ("search --sparse i --queries q --output o --k x", "for '--k <N>': a whole number"),
         ("compare a b --qrels q --confidence 95", "a number between 0 and 1, such as 0.95"),
         ("compare a b --qrels q --equivalence nan", "a number above 0"),
-        ("search --sparse i --topics q --output o", "tip: what other programs call --topics is --queries"),
+        ("search --sparse i --topics q --output o", "hint: what other programs call --topics is --queries"),
         ("train dual --data d --model m --output o --learning_rate 1", "call --learning_rate is --lr"),
+        ("train dual --data d --fp16", "call --fp16 is --dtype bf16 with --backend candle"),
+        ("encode --fp16", "call --fp16 is --dtype f16"),
+        ("train cross --save_total_limit 2", "call --save_total_limit is --keep-checkpoints"),
+        ("train dual --train_n_passages 8", "is --negatives-per-query, less one for the positive"),
+        ("train dual --resume", "call --resume is the same command again"),
+        ("train dual --lora", "call --lora is not there"),
+        ("train dual --model m --data - --output o", "standard input can be read only once"),
+        ("search --sparse i --k 0 word", "hint: see `toller search --help`"),
+        ("data dureader label --threshold 2 x --output o", "hint: see `toller data dureader label --help`"),
         ("fuse a b --method rrf --output o -k -1", "joined to its option, as in --option=-1"),
         ("eval --qrels https://a.b/c run", "download other URLs first"),
     ] {
@@ -75,6 +84,12 @@ fn values_and_options_are_refused_in_plain_words() {
     workspace
         .toller("search --hits 5 --json")
         .fails(2, &["\"hint\":\"what other programs call --hits is --k\""]);
+    workspace
+        .toller("search --sparse i --k 0 word --json")
+        .fails(2, &["a whole number from 1", "\"hint\":\"see `toller search --help`\""]);
+    let unknown = workspace.toller("accuracy run --queries q --corpus c --depths 1,2");
+    unknown.says(["unexpected argument '--depths'", "hint: see `toller accuracy --help`"]);
+    assert!(!unknown.stderr.contains("as a value"), "{}", unknown.stderr);
 }
 
 #[test]

@@ -155,6 +155,20 @@ fn windows_are_aggregated() {
 }
 
 #[test]
+fn queries_may_be_in_several_files() {
+    let workspace = workspace();
+    std::fs::create_dir(workspace.path("parts")).unwrap();
+    workspace.write("parts/a.tsv", "q1\twhat do tollers do\n");
+    workspace.write("parts/b.tsv", "q2\twhere is the sea\n");
+    workspace.runs(&format!("{RERANK} --output one.run"));
+    for queries in ["parts", "parts/a.tsv parts/b.tsv"] {
+        let several = RERANK.replace("queries.tsv", queries);
+        workspace.runs(&format!("{several} --overwrite --output several.run"));
+        assert_eq!(workspace.lines("several.run"), workspace.lines("one.run"));
+    }
+}
+
+#[test]
 fn missing_texts_are_reported_by_identifier() {
     let workspace = workspace();
     let run = String::from_utf8(workspace.read("first.run")).unwrap();
@@ -164,7 +178,7 @@ fn missing_texts_are_reported_by_identifier() {
         1,
         &["the collection does not have 1 document to rerank, for example \"d99\" of query \"q2\"", "hint:"],
     );
-    assert!(!workspace.path("x.run").exists());
+    assert!(!workspace.path("x.run").exists() && !workspace.path("x.run.scores").exists());
     workspace
         .runs(&format!("{missing} --skip-unavailable --depth 3 --output x.run"))
         .says(["for example \"d99\" of query \"q2\""]);

@@ -51,6 +51,9 @@ fn every_format_there_and_back_finds_the_same() {
             .fails(1, &["is there already", "hint: give another --output, or replace it with `--overwrite`"]);
         workspace.runs(&format!("store export store --output {output} {flags} --overwrite"));
     }
+    workspace
+        .toller("store export store --output - --format npy")
+        .fails(2, &["vectors are not written to a stream", "hint: give --output a file"]);
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn a_damaged_shard_is_named_and_only_it_is_written_again() {
     assert_eq!(verified.code, Some(1));
     assert_eq!(verified.stdout.lines().count(), 2);
     verified.prints(["shard-00001.safetensors cannot be used: its checksum is xxh3-128:"]);
-    verified.prints(["shard-00002.safetensors cannot be used: it is missing: rows 20 to 30"]);
+    verified.prints(["shard-00002.safetensors cannot be used: it is missing: rows 21 to 30"]);
     verified.says(["2 of 3 shards are damaged or missing, with 20 of 30 rows"]);
     verified.says(["hint:"]);
     let json = workspace.toller("store verify store --json").json();

@@ -238,6 +238,7 @@ fn what_cannot_be_trained_is_refused() {
     fails(2, "dual --config bad.toml --output out", "unknown");
     for (content, message) in [
         (&b"lr = -1\n"[..], "error: --lr is -1"),
+        (b"batch_size = 8\n", "bad.toml: there is no option \"batch_size\"\nhint: write \"batch-size\""),
         (b"symmetric = \"yes\"\n", "error: bad.toml: unexpected value 'yes' for '--symmetric' found"),
         (b"lr = \"\xff\"\n", "error: cannot read bad.toml: stream did not contain valid UTF-8"),
     ] {

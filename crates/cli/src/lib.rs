@@ -43,7 +43,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
     let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return usage::report(error, wants_json(arguments)),
+        Err(error) => return usage::report(error, &command, arguments),
     };
     let ui = cli.ui();
     let checked = args::outputs::check(&command, &matches).map_err(Into::into);
@@ -61,9 +61,4 @@ fn quiet_guarded_panics() {
             print(info);
         }
     }));
-}
-
-/// Whether the option for JSON is given, on a command line that cannot be parsed.
-fn wants_json(arguments: &[OsString]) -> bool {
-    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
 }

@@ -1,8 +1,10 @@
 //! Wrong usage, which clap finds: in plain words, and with the names that other programs use.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::{self, Write};
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error;
@@ -19,19 +21,37 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("--hits", "--k"),
     ("--hostname", "--host"),
     ("--index", "--sparse for an inverted index, and --dense for stores of vectors"),
-    ("--learning-rate", "--lr"),
     ("--max-seq-length", "--max-length"),
     ("--model-id", "--model"),
     ("--model-name-or-path", "--model"),
-    ("--num-train-epochs", "--epochs"),
     ("--output-dir", "--output"),
+    ("--resume", "the same command again, which goes on where it was interrupted"),
     ("--topics", "--queries"),
 ];
 
-/// Prints what clap found: a usage error, or the help that was asked for, which is data. Returns the exit
-/// status.
-pub fn report(mut error: clap::Error, json: bool) -> u8 {
-    suggest(&mut error);
+/// The same for `toller train`, where some mean something else.
+const OTHER_NAMES_IN_TRAINING: &[(&str, &str)] = &[
+    ("--bf16", "--dtype bf16 with --backend candle"),
+    ("--eval-steps", "--eval-every"),
+    ("--fp16", "--dtype bf16 with --backend candle, since f16 is not trained with"),
+    ("--grad-cache", "--chunk-size"),
+    ("--gradient-accumulation-steps", "--accumulate"),
+    ("--learning-rate", "--lr"),
+    ("--lora", "not there, since training changes all weights"),
+    ("--num-train-epochs", "--epochs"),
+    ("--per-device-train-batch-size", "--batch-size"),
+    ("--resume-from-checkpoint", "the same command again, which goes on where it was interrupted"),
+    ("--save-steps", "--save-every"),
+    ("--save-total-limit", "--keep-checkpoints"),
+    ("--train-n-passages", "--negatives-per-query, less one for the positive"),
+];
+
+/// Prints what clap found in the arguments of `command`: a usage error, or the help that was asked for, which
+/// is data. Returns the exit status.
+pub fn report(mut error: clap::Error, command: &Command, arguments: &[OsString]) -> u8 {
+    let json = wants_json(arguments);
+    let command = line_of(command, arguments);
+    suggest(&mut error, &command);
     let status = u8::try_from(error.exit_code()).unwrap_or(2);
     if !error.use_stderr() {
         let mut out = stdout();
@@ -44,10 +64,41 @@ pub fn report(mut error: clap::Error, json: bool) -> u8 {
     let plain = text(&error, false);
     // There is no place to report that stderr is closed.
     let _ = match plain.strip_prefix("error: ") {
-        Some(plain) if json => writeln!(io::stderr(), "{}", json_line(plain)),
-        _ => write!(io::stderr(), "{}", text(&error, console::colors_enabled_stderr())),
+        Some(plain) if json => writeln!(io::stderr(), "{}", json_line(plain, &command)),
+        Some(_) => {
+            let text = text(&error, console::colors_enabled_stderr());
+            write!(io::stderr(), "{}", with_hint(&text, &command))
+        }
+        None => write!(io::stderr(), "{}", text(&error, console::colors_enabled_stderr())),
     };
     status
+}
+
+/// Whether the option for JSON is given, on a command line that cannot be parsed.
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+}
+
+/// The command that the arguments name, as in `toller train dual`.
+fn line_of(command: &Command, arguments: &[OsString]) -> String {
+    let (mut command, mut line) = (command, command.get_name().to_owned());
+    for argument in arguments.iter().skip(1) {
+        if let Some(below) = command.find_subcommand(argument) {
+            command = below;
+            line = format!("{line} {}", below.get_name());
+        }
+    }
+    line
+}
+
+/// What clap says, with its tips as hints; without tips, with the hint where to read more.
+fn with_hint(text: &str, command: &str) -> String {
+    let said = text.split("\n\nFor more information").next().unwrap_or(text).trim_end();
+    if said.contains("tip:") {
+        format!("{}\n", said.replace("tip:", "hint:"))
+    } else {
+        format!("{said}\n\nhint: see `{command} --help`\n")
+    }
 }
 
 /// What is wrong, on one line.
@@ -96,13 +147,14 @@ fn in_plain_words(said: &str) -> Option<String> {
 }
 
 /// Puts a better tip in the place of clap's, if there is one.
-fn suggest(error: &mut clap::Error) {
+fn suggest(error: &mut clap::Error, command: &str) {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
     let name = given.replace('_', "-");
-    let known = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    let in_training = OTHER_NAMES_IN_TRAINING.iter().filter(|_| command.starts_with("toller train"));
+    let known = in_training.chain(OTHER_NAMES).find(|(other, _)| *other == name);
     let tip = match known {
         Some((_, here)) => format!("what other programs call {given} is {here}"),
         None if name
@@ -111,28 +163,40 @@ fn suggest(error: &mut clap::Error) {
         {
             format!("a number below 0 is joined to its option, as in --option={given}")
         }
+        // No value begins so.
+        None if name.starts_with("--") => {
+            if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+                tips.retain(|tip| !tip.to_string().starts_with("to pass "));
+                if !tips.is_empty() {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+                }
+            }
+            return;
+        }
         None => return,
     };
     error.remove(ContextKind::SuggestedArg);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
 
-/// A usage error as JSON: its first paragraph is the message, and its tips or else the usage are the hint.
-fn json_line(text: &str) -> String {
+/// A usage error as JSON: its first paragraph is the message, and its tips, or else the usage or where to
+/// read more, are the hint.
+fn json_line(text: &str, command: &str) -> String {
     let mut paragraphs = text.split("\n\n").map(in_one_line);
     let message = paragraphs.next().unwrap_or_default();
     let others: Vec<String> = paragraphs.collect();
     let found = |start: &str| others.iter().find(|paragraph| paragraph.starts_with(start));
     let hint = found("tip: ").or_else(|| found("Usage: "));
-    let hint = hint.map(|hint| hint.strip_prefix("tip: ").unwrap_or(hint));
-    JsonError { kind: Kind::Usage, message: &message, hint, place: None }.line()
+    let hint = hint.map(|hint| hint.strip_prefix("tip: ").unwrap_or(hint).to_owned());
+    let hint = hint.unwrap_or_else(|| format!("see `{command} --help`"));
+    JsonError { kind: Kind::Usage, message: &message, hint: Some(&hint), place: None }.line()
 }
 
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
 
-    use super::{OTHER_NAMES, in_plain_words};
+    use super::{OTHER_NAMES, OTHER_NAMES_IN_TRAINING, in_plain_words, line_of, with_hint};
     use crate::args::Cli;
 
     fn has_option(command: &clap::Command, flag: &str) -> bool {
@@ -143,11 +207,30 @@ mod tests {
     #[test]
     fn every_option_of_a_tip_is_there() {
         let toller = Cli::command();
-        for (_, here) in OTHER_NAMES {
-            for flag in here.split([' ', ',']).filter(|word| word.starts_with("--")) {
-                assert!(has_option(&toller, flag), "no command takes {flag}");
+        let train = toller.find_subcommand("train").unwrap();
+        for (names, command) in [(OTHER_NAMES, &toller), (OTHER_NAMES_IN_TRAINING, train)] {
+            for flag in names.iter().flat_map(|(_, here)| here.split([' ', ','])) {
+                let is_there = !flag.starts_with("--") || has_option(command, flag);
+                assert!(is_there, "{} does not take {flag}", command.get_name());
             }
         }
+    }
+
+    #[test]
+    fn every_usage_error_has_a_hint() {
+        let toller = Cli::command();
+        let line =
+            |arguments: &str| line_of(&toller, &arguments.split(' ').map(Into::into).collect::<Vec<_>>());
+        assert_eq!(line("toller -q data dureader label x"), "toller data dureader label");
+        assert_eq!(line("toller nonsense"), "toller");
+        assert_eq!(
+            with_hint("error: bad\n\nFor more information, try '--help'.\n", "toller eval"),
+            "error: bad\n\nhint: see `toller eval --help`\n"
+        );
+        assert_eq!(
+            with_hint("error: bad\n\n  tip: good\n\nUsage: x\n", "x"),
+            "error: bad\n\n  hint: good\n\nUsage: x\n"
+        );
     }
 
     #[test]

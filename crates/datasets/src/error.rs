@@ -57,6 +57,16 @@ pub enum DatasetError {
         /// The second.
         second: String,
     },
+    /// Judged queries have no text.
+    #[error("{}there is no text of {}, for example {example:?}", of_file(file.as_deref()), counted(*missing, "judged query"))]
+    MissingQueries {
+        /// The file of the queries, if they are of one.
+        file: Option<String>,
+        /// How many are missing.
+        missing: usize,
+        /// The first of them.
+        example: String,
+    },
     /// The collection is not the known one.
     #[error("this is not {name} as it is known: {differences}")]
     NotAsKnown {
@@ -123,14 +133,6 @@ pub enum DatasetError {
         /// The fewest questions of a passage.
         questions: usize,
     },
-    /// The input is not JSON, or not of SQuAD's shape.
-    #[error("{file}: {source}")]
-    Json {
-        /// The file.
-        file: String,
-        /// Where and what.
-        source: serde_json::Error,
-    },
     /// A paragraph, or one of its questions, is not as it should be.
     #[error("{file}: {place} {problem}")]
     Paragraph {
@@ -186,6 +188,11 @@ fn at(line: u64) -> String {
     if line > 0 { format!(", line {line}") } else { String::new() }
 }
 
+/// The file in front of a message.
+fn of_file(file: Option<&str>) -> String {
+    file.map_or_else(String::new, |file| format!("{file}: "))
+}
+
 impl Explain for DatasetError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -211,6 +218,7 @@ impl Explain for DatasetError {
             Self::TwoFiles { .. } => {
                 Some("name the files or the folder of one collection, or choose one split".into())
             }
+            Self::MissingQueries { .. } => Some("give every judged query".into()),
             Self::Run(error) => error.remedy(),
             Self::NoVector(_) => Some("encode all passages of the run".into()),
             Self::Analysis(error) => error.remedy(),
@@ -221,14 +229,6 @@ impl Explain for DatasetError {
                 Some("ask for fewer questions in all, or for fewer of a passage".into())
             }
             Self::NotAsKnown { .. } => Some("fetch the files again, or build without the check".into()),
-            Self::Json { source, .. } if source.is_eof() => {
-                Some("the file ends early: fetch it again".into())
-            }
-            Self::Json { .. } => Some(
-                "expected SQuAD JSON: {\"data\": [{\"paragraphs\": [{\"context\", \"sentence_breaks\", \
-                 \"qas\": [{\"id\", \"question\", \"answers\": [{\"answer_start\", \"text\"}]}]}]}]}"
-                    .into(),
-            ),
             Self::Paragraph { problem, .. } => Some(problem.remedy().into()),
             Self::NothingAsked { .. } => Some("give a set whose paragraphs have questions (qas)".into()),
             Self::NoQuestions { .. } => Some(
@@ -254,12 +254,14 @@ impl Explain for DatasetError {
             | Self::NoRow(_)
             | Self::Analysis(_)
             | Self::NotAsKnown { .. } => None,
+            Self::MissingQueries { file, .. } => {
+                file.as_ref().map(|file| ErrorPlace { file: file.clone(), position: None })
+            }
             Self::Record { file, line, .. } => {
                 let position = (*line > 0).then_some(Position::Line(*line));
                 Some(ErrorPlace { file: file.clone(), position })
             }
-            Self::Json { file, .. }
-            | Self::Paragraph { file, .. }
+            Self::Paragraph { file, .. }
             | Self::NoQuestions { file, .. }
             | Self::NoRecord { file, .. }
             | Self::ReadsOnce { file }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use toller_corpus::TrecRunWriter;
-use toller_files::{AtomicFile, CompleteFile, FileError};
+use toller_files::{AtomicFile, CompleteFile, FileError, Input};
 use toller_ir::{Qrels, Query, Run};
 
 use crate::error::{CREATE_DIRECTORY, DatasetError};
@@ -143,6 +143,24 @@ pub(crate) fn check_queries(queries: &[Query]) -> Result<(), DatasetError> {
     queries.iter().try_for_each(|query| ids.add(&query.id))
 }
 
+/// Checks that each judged query is among the queries, which may be of a file.
+pub(crate) fn check_judged(
+    queries: &[Query],
+    qrels: &Qrels,
+    file: Option<&Input>,
+) -> Result<(), DatasetError> {
+    let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
+    let missing: Vec<&str> = qrels.iter().map(|(id, _)| id).filter(|id| !given.contains(id)).collect();
+    match missing.first() {
+        None => Ok(()),
+        Some(example) => Err(DatasetError::MissingQueries {
+            file: file.map(ToString::to_string),
+            missing: missing.len(),
+            example: (*example).to_owned(),
+        }),
+    }
+}
+
 /// The identifiers of a file, in which each is there once.
 #[derive(Debug)]
 pub(crate) struct UniqueIds {
@@ -163,6 +181,11 @@ impl UniqueIds {
             true => Ok(()),
             false => Err(DatasetError::RepeatedId { what: self.what, id: id.to_owned() }),
         }
+    }
+
+    /// Whether an identifier was added.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.ids.contains(id)
     }
 }
 

@@ -44,8 +44,14 @@ pub(crate) fn open_text(input: &Input) -> Result<InputReader, DatasetError> {
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place)
-        .map_or_else(|| text.clone(), |what| format!("{what} at column {}", error.column()))
+    let what = text.strip_suffix(&place).unwrap_or(&text);
+    let object = what.strip_prefix("invalid type: ").and_then(|what| what.split_once(", expected struct "));
+    let what = match object {
+        Some((found, _)) => format!("{found} where an object is expected"),
+        None if error.is_eof() => "the JSON ends too early".to_owned(),
+        None => what.to_owned(),
+    };
+    if error.column() > 0 { format!("{what} at column {}", error.column()) } else { what }
 }
 
 /// Calls `take` with each record. Blank lines are ignored.
@@ -97,6 +103,9 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     let mut reader = open_text(input)?;
     let mut text = Vec::new();
     reader.read_to_end(&mut text).map_err(|error| reader.error(error))?;
+    if text.trim_ascii().is_empty() {
+        return Err(DatasetError::NoRecord { file: input.to_string(), expected });
+    }
     serde_json::from_slice(&text).map_err(|error| DatasetError::Record {
         file: input.to_string(),
         line: error.line() as u64,
@@ -107,10 +116,16 @@ pub(crate) fn read_json<T: DeserializeOwned>(
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
     use serde_json::Value;
     use toller_files::Input;
 
     use super::for_each_record;
+
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
 
     #[test]
     fn errors_have_their_line() {
@@ -124,7 +139,14 @@ mod tests {
         });
         assert_eq!(seen, [Some(1), Some(2)]);
         let message = error.unwrap_err().to_string();
-        assert!(message.ends_with(", line 4: EOF while parsing a value at column 5"), "{message}");
+        assert!(message.ends_with(", line 4: the JSON ends too early at column 5"), "{message}");
+        std::fs::write(file.path(), "1\n").unwrap();
+        let other = for_each_record(&input, "objects", |record: Named| {
+            seen.push(record.name.parse().ok());
+            Ok(())
+        });
+        let other = other.unwrap_err().to_string();
+        assert!(other.ends_with(", line 1: integer `1` where an object is expected at column 1"), "{other}");
         let refused = for_each_record(&input, "objects", |_: Value| Err("no".into()));
         assert!(refused.unwrap_err().to_string().ends_with(", line 1: no"));
     }

@@ -7,7 +7,7 @@ use toller_files::Input;
 
 use crate::error::{DatasetError, ParagraphProblem};
 use crate::folder::is_id;
-use crate::records::open_text;
+use crate::records::read_json;
 
 /// A reading comprehension set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -96,10 +96,8 @@ pub struct SquadAnswer {
 /// # Errors
 /// If the input cannot be read or is not of this shape.
 pub fn read_squad(input: &Input) -> Result<Squad, DatasetError> {
-    let mut reader = open_text(input)?;
-    match serde_json::from_reader::<_, Squad>(&mut reader) {
-        Ok(squad) => Ok(Squad { source: input.to_string(), ..squad }),
-        Err(error) if error.is_io() => Err(reader.error(error.into()).into()),
-        Err(source) => Err(DatasetError::Json { file: input.to_string(), source }),
-    }
+    const EXPECTED: &str = "SQuAD JSON: {\"data\": [{\"paragraphs\": [{\"context\", \"sentence_breaks\", \"qas\": \
+                            [{\"id\", \"question\", \"answers\": [{\"answer_start\", \"text\"}]}]}]}]}";
+    let squad: Squad = read_json(input, EXPECTED)?;
+    Ok(Squad { source: input.to_string(), ..squad })
 }

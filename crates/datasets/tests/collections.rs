@@ -184,7 +184,10 @@ fn judged_queries_are_not_missed_in_silence() {
     let queries = |id: &str| format!("{{\"_id\": \"{id}\", \"text\": \"t\"}}\n");
     let foreign = queries("other");
     let message = refused(Layout::Beir, &[BEIR_CORPUS, ("queries.jsonl", &foreign), qrels], None);
-    assert!(message.ends_with("queries.jsonl: 2 judged queries are missing"), "{message}");
+    assert!(
+        message.ends_with("queries.jsonl: there is no text of 2 judged queries, for example \"q1\""),
+        "{message}"
+    );
     let one = refused(
         Layout::T2ranking,
         &[
@@ -193,13 +196,43 @@ fn judged_queries_are_not_missed_in_silence() {
         ],
         None,
     );
-    assert!(one.ends_with("queries.dev.tsv: 1 judged queries are missing"), "{one}");
+    assert!(one.ends_with("queries.dev.tsv: there is no text of 1 judged query, for example \"2\""), "{one}");
 
     let without = folder(&[BEIR_CORPUS, qrels]);
     let found = read(Layout::Beir, &[without.path().to_owned()], None);
     assert_eq!(found.without_queries, ["test"]);
     let known = known_collection("beir/scifact").unwrap().differences(&found);
     assert!(known.contains(&"queries of test: 0, but 300 are known".to_owned()), "{known:?}");
+}
+
+#[test]
+fn judgments_of_beir_are_lines_too() {
+    let queries =
+        ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"t\"}\n{\"_id\": \"q2\", \"text\": \"u\"}\n");
+    let judgment = "{\"query-id\": \"q1\", \"corpus-id\": \"a\", \"score\": 1}\n";
+    for (file, split) in [("qrels.jsonl", "test"), ("qrels/dev.jsonl", "dev")] {
+        let (input, output) = (folder(&[BEIR_CORPUS, queries, (file, judgment)]), folder(&[]));
+        let found = read(Layout::Beir, &[input.path().to_owned()], Some(output.path()));
+        assert_eq!(text(&output, &format!("qrels.{split}.txt")), "q1 0 a 1\n");
+        assert_eq!(text(&output, &format!("queries.{split}.tsv")), "q1\tt\n");
+        assert_eq!((found.unused_queries, found.missing_documents.len()), (None, 0));
+    }
+}
+
+#[test]
+fn what_is_left_out_or_missing_is_reported() {
+    let queries = ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"t\"}\n");
+    let without = folder(&[BEIR_CORPUS, queries]);
+    let found = read(Layout::Beir, &[without.path().to_owned()], None);
+    assert!(found.unused_queries.unwrap().ends_with("queries.jsonl"));
+
+    let judgments = ("qrels/test.tsv", "q1\ta\t1\nq1\tz\t0\nq1\ty\t1\n");
+    let missing = folder(&[BEIR_CORPUS, queries, judgments]);
+    let found = read(Layout::Beir, &[missing.path().to_owned()], None);
+    assert_eq!((found.unused_queries, found.missing_documents), (None, vec!["y".to_owned(), "z".to_owned()]));
+    // Without a collection nothing can be missing in it.
+    let found = read(Layout::Beir, &[missing.path().join("qrels")], None);
+    assert_eq!(found.missing_documents, [""; 0]);
 }
 
 #[test]

@@ -128,11 +128,16 @@ fn files_that_cannot_be_read() -> TestResult {
     };
     let shape = read("shape.json", "{\"data\": [{\"paragraphs\": [{\"context\": 3}]}]}")?;
     assert!(
-        shape.to_string().contains("shape.json: invalid type: integer `3`, expected a string at line 1"),
+        shape
+            .to_string()
+            .contains("shape.json, line 1: invalid type: integer `3`, expected a string at column"),
         "{shape}"
     );
     let short = read("short.json", "{\"data\": [")?;
-    assert!(short.remedy().is_some_and(|remedy| remedy.to_string().contains("ends early")));
+    assert!(short.to_string().contains("short.json, line 1: the JSON ends too early"), "{short}");
+    let empty = read("empty.json", "\n")?;
+    assert!(empty.to_string().ends_with("empty.json: there is no record"), "{empty}");
+    assert!(empty.remedy().is_some_and(|remedy| remedy.to_string().contains("expected SQuAD JSON")));
     let missing = read_squad(&Input::File(directory.path().join("none.json"))).err().ok_or("read")?;
     assert!(missing.to_string().contains("none.json"), "{missing}");
     Ok(())

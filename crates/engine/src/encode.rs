@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode, encode};
 use toller_store::{
-    DType, Encoding, Part, Role, Source, StoreError, StoreSpec, StoreWriter, default_rows_per_shard,
+    DType, Encoding, Part, Role, Source, StoreError, StoreSpec, StoreWriter, default_rows_per_shard, inspect,
 };
 
 use crate::event::Event;
@@ -20,7 +20,8 @@ pub struct EncodeOptions {
     pub store_dtype: DType,
     /// Which part of the source is encoded, counted from one, and of how many; `None` for the whole.
     pub part: Option<(u32, u32)>,
-    /// Rows of a shard: what an interruption loses, at most. `None` for [`default_rows_per_shard`].
+    /// Rows of a shard: what an interruption loses, at most. `None` for those of a store that is resumed, or
+    /// else [`default_rows_per_shard`].
     pub rows_per_shard: Option<usize>,
     /// Whether a store that is there is replaced. Otherwise it is resumed.
     pub overwrite: bool,
@@ -62,7 +63,13 @@ impl Encoder {
         role: Role,
         options: &EncodeOptions,
     ) -> Result<(), StoreError> {
-        StoreWriter::check_spec(directory, |source| self.spec_of(source, role, options))
+        StoreWriter::check_spec(directory, |begun| {
+            let options = EncodeOptions {
+                rows_per_shard: options.rows_per_shard.or(Some(begun.rows_per_shard)),
+                ..options.clone()
+            };
+            self.spec_of(begun.source.clone(), role, &options)
+        })
     }
 
     fn spec_of(&self, source: Source, role: Role, options: &EncodeOptions) -> Result<StoreSpec, StoreError> {
@@ -105,10 +112,15 @@ impl Engine {
         options: &EncodeOptions,
         stop: &AtomicBool,
     ) -> Result<EncodeReport, EngineError> {
-        let spec = encoder.store_spec(source, options)?;
+        let mut spec = encoder.store_spec(source, options)?;
         let writer = if options.overwrite {
             StoreWriter::overwrite(output, spec)?
         } else {
+            // What is wrong with a store that cannot be read, resuming it says.
+            let begun = inspect(&spec.directory(output)).unwrap_or_default();
+            if let (None, [begun]) = (options.rows_per_shard, begun.as_slice()) {
+                spec.rows_per_shard = begun.manifest.spec.rows_per_shard;
+            }
             self.resume(output, spec)?
         };
         if writer.is_complete() {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use toller_files::{Input, OpenOptions, VerifyProgress, expand};
+use toller_files::{FileError, Input, OpenOptions, VerifyProgress, expand};
 use toller_gpu::{Preference, Watcher};
 use toller_hub::ResolveOptions;
 
@@ -128,6 +128,20 @@ impl Builder {
     }
 }
 
+/// The files of queries that were named by files and folders; of a folder as BEIR publishes them, which holds
+/// the corpus too, the queries.
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn query_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Input>, FileError> {
+    let names = ["queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst", "queries.jsonl.xz"];
+    let queries = |path: &P| {
+        let path = path.as_ref();
+        names.map(|name| path.join(name)).into_iter().find(|file| file.is_file()).unwrap_or(path.to_owned())
+    };
+    expand(paths.iter().map(queries))
+}
+
 impl Engine {
     /// Makes an engine.
     #[must_use]
@@ -164,22 +178,12 @@ impl Engine {
         Ok(expand(paths.iter().map(corpus))?)
     }
 
-    /// The files of queries that were named by files and folders; of a folder as BEIR publishes them, which
-    /// holds the corpus too, the queries.
+    /// [`query_files`], as the engine's own.
     ///
     /// # Errors
     /// When a folder cannot be listed.
     pub fn query_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
-        let names = ["queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst", "queries.jsonl.xz"];
-        let queries = |path: &P| {
-            let path = path.as_ref();
-            names
-                .map(|name| path.join(name))
-                .into_iter()
-                .find(|file| file.is_file())
-                .unwrap_or(path.to_owned())
-        };
-        Ok(expand(paths.iter().map(queries))?)
+        Ok(query_files(paths)?)
     }
 
     pub(crate) fn notify(&self, event: Event<'_>) {

@@ -58,6 +58,9 @@ impl Explain for FileError {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
                 Some("give the name of a directory, or a new name".into())
             }
+            io::ErrorKind::IsADirectory if self.action == "open" => {
+                Some("name a file in it: this input is one file".into())
+            }
             io::ErrorKind::IsADirectory => Some("give the name of a file".into()),
             io::ErrorKind::Unsupported if self.action == "write" => {
                 Some("end its name in .gz, .xz or .zst".into())

@@ -383,6 +383,17 @@ fn described(differences: &[Difference], stored_is: &str, other_is: &str) -> Str
     let mut text = String::new();
     for Difference { field, stored, other } in differences {
         let separator = if text.is_empty() { "" } else { "; " };
+        let field = match *field {
+            // Nobody knows fingerprints by heart.
+            "source.fingerprint" => {
+                text.push_str(separator);
+                text.push_str("the texts are not the same");
+                continue;
+            }
+            "source.passages" => "the number of texts",
+            "rows_per_shard" => "rows per shard",
+            field => field,
+        };
         // Writing to a string does not fail.
         let _ = write!(text, "{separator}{field} is {stored} {stored_is}, {other} {other_is}");
     }

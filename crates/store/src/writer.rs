@@ -11,7 +11,7 @@ use crate::manifest::{Manifest, shard_file_name};
 use crate::part;
 use crate::shard_buffer::ShardBuffer;
 use crate::spec::Agreement;
-use crate::{OpenOptions, Source, StoreError, StorePart, StoreSpec};
+use crate::{OpenOptions, StoreError, StorePart, StoreSpec};
 
 /// Writes a store. At most one shard is in memory; a full one is written, synced and renamed into place,
 /// and then the manifest that lists it. A process that dies at any moment leaves a store that
@@ -70,17 +70,17 @@ impl StoreWriter {
         Self::start(part.directory, part.manifest, damaged, lock)
     }
 
-    /// Checks, without writing, that the store in `directory` was begun with the spec that `spec` gives for
-    /// its source. Without a store there is nothing to check.
+    /// Checks, without writing, that the store in `directory` was begun with the spec that `spec` makes of
+    /// its own. Without a store there is nothing to check.
     ///
     /// # Errors
     /// [`StoreError::SpecMismatch`], and those of a manifest that cannot be read.
     pub fn check_spec(
         directory: &Path,
-        spec: impl FnOnce(Source) -> Result<StoreSpec, StoreError>,
+        spec: impl FnOnce(&StoreSpec) -> Result<StoreSpec, StoreError>,
     ) -> Result<(), StoreError> {
         let Some(manifest) = Manifest::read(directory)? else { return Ok(()) };
-        let spec = spec(manifest.spec.source.clone())?;
+        let spec = spec(&manifest.spec)?;
         check_agrees(directory, &manifest, &spec)
     }
 

@@ -49,6 +49,19 @@ enum Matching {
     Regex,
 }
 
+/// Checks that some questions have answers. Those without are reported.
+pub fn check_answers(questions: &[Query], ui: &Ui) -> Result<(), Remedied> {
+    let (without, all) = (questions.iter().filter(|query| query.answers.is_empty()).count(), questions.len());
+    if without == all {
+        let remedy = "give --queries a file with answers: DPR's, EntityQuestions', or JSONL with `answers`";
+        return Err(Remedied::new("no question has answers", remedy));
+    }
+    if without > 0 {
+        ui.warning(format!("{without} of {all} questions have no answers and count as not answered"));
+    }
+    Ok(())
+}
+
 impl AnswerArgs {
     /// The files that are read.
     pub fn files(&self) -> impl Iterator<Item = &InputPath> {
@@ -57,19 +70,8 @@ impl AnswerArgs {
 
     /// Reads the questions. Some must have answers.
     pub fn questions(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let questions = self.queries_input.read(&expand(&self.queries)?, skip_bad_lines, ui)?;
-        let without = questions.iter().filter(|query| query.answers.is_empty()).count();
-        if without == questions.len() {
-            let remedy =
-                "give --queries a file with answers: DPR's, EntityQuestions', or JSONL with `answers`";
-            return Err(Remedied::new("no question has answers", remedy).into());
-        }
-        if without > 0 {
-            ui.warning(format!(
-                "{without} of {} questions have no answers and count as not answered",
-                questions.len()
-            ));
-        }
+        let questions = self.queries_input.read(&self.queries, skip_bad_lines, ui)?;
+        check_answers(&questions, ui)?;
         Ok(questions)
     }
 

@@ -55,6 +55,7 @@ impl EvaluationArgs {
     /// Reads the runs and judgments and evaluates every run by every set of judgments.
     pub fn evaluate(&self, ui: &Ui) -> crate::Result<Vec<RunReport>> {
         Inputs::files(self.runs.iter().chain(&self.qrels.qrels).chain(&self.groups)).check()?;
+        check_runs(&self.runs)?;
         let measures = measures(&self.measures)?;
         let all_qrels = self.qrels.read(self.input.skip_bad_lines(), ui)?;
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
@@ -113,6 +114,19 @@ impl EvaluationArgs {
     }
 }
 
+/// Refuses a measure that was taken for a run, since an option takes one value.
+pub fn check_runs(paths: &[InputPath]) -> Result<(), UsageError> {
+    let is_measure =
+        |path: &&InputPath| !path.exists() && path.to_str().is_some_and(|name| parse_measures(name).is_ok());
+    match paths.iter().find(is_measure) {
+        None => Ok(()),
+        Some(path) => Err(UsageError::new(
+            format!("there is no run {}, which is the name of a measure", path.display()),
+            "put several measures in one pair of quotes, as in -m \"AP nDCG@10\"",
+        )),
+    }
+}
+
 /// The measures of every `--measures`, each once.
 pub fn measures(lists: &[String]) -> Result<Vec<Measure>, UsageError> {
     parse_measures(&lists.join(" ")).map_err(|error| UsageError::of(&error))
@@ -131,7 +145,19 @@ pub fn read_groups(file: &InputPath) -> crate::Result<Groups> {
         let message = format!("{} holds no group", file.display());
         return Err(Remedied::new(message, "write a query's identifier and its group on each line").into());
     }
+    check_group_names(&groups).context(file.display())?;
     Ok(groups)
+}
+
+/// Refuses groups that are called as the rows of the means are.
+pub fn check_group_names(groups: &Groups) -> Result<(), Remedied> {
+    match ["all", "macro"].into_iter().find(|name| groups.contains_key(*name)) {
+        None => Ok(()),
+        Some(name) => Err(Remedied::new(
+            format!("a group is called '{name}', as a mean over the queries or groups is"),
+            "give the group another name",
+        )),
+    }
 }
 
 /// The groups that have evaluated queries.

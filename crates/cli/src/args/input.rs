@@ -1,10 +1,11 @@
 //! The flags that say how input is read. A format's flag names what is read: `--format` is the output's.
 
 use toller_corpus::{CollectionFormat, ColumnNames, QueryFormat, ReadOptions, read_queries};
-use toller_files::Input;
+use toller_engine::query_files;
 use toller_ir::{Query, Setting};
 
 use super::choice::by_name;
+use super::paths::InputPath;
 use crate::error::Context;
 use crate::ui::Ui;
 
@@ -97,10 +98,10 @@ impl QueriesArgs {
         ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() }
     }
 
-    /// Reads the queries of files.
-    pub fn read(&self, inputs: &[Input], skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let (queries, skipped) =
-            read_queries(inputs, &self.options(skip_bad_lines)).with_flag(Setting::Format, QUERIES_FORMAT)?;
+    /// Reads the queries of files and folders.
+    pub fn read(&self, paths: &[InputPath], skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
+        let (queries, skipped) = read_queries(&query_files(paths)?, &self.options(skip_bad_lines))
+            .with_flag(Setting::Format, QUERIES_FORMAT)?;
         ui.skipped("", &skipped);
         Ok(queries)
     }

@@ -1,6 +1,5 @@
 //! The flags of what is searched, and for which queries.
 
-use toller_engine::Engine;
 use toller_ir::Query;
 use toller_pipeline::fusion::{Collections, Fusion, Method};
 
@@ -99,11 +98,10 @@ impl SourceArgs {
     }
 
     /// Reads the queries, if they are given by their texts.
-    pub fn read_queries(&self, engine: &Engine, ui: &Ui) -> crate::Result<Option<Vec<Query>>> {
+    pub fn read_queries(&self, ui: &Ui) -> crate::Result<Option<Vec<Query>>> {
         if self.queries.is_empty() {
             return Ok(None);
         }
-        let files = engine.query_files(&self.queries)?;
-        self.input.read(&files, self.bad_lines.skip_bad_lines, ui).map(Some)
+        self.input.read(&self.queries, self.bad_lines.skip_bad_lines, ui).map(Some)
     }
 }

@@ -5,6 +5,7 @@ use toller_eval::{CompareOptions, Correction, Pairs, RunReport, Test};
 use super::choice::{Choice, Described, described};
 use super::paths::InputPath;
 use crate::error::UsageError;
+use crate::ui::Ui;
 
 /// Flags of the commands that compare runs by significance tests.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,6 +46,23 @@ impl StatisticsArgs {
         let Self { correction, permutations, seed } = *self;
         CompareOptions { correction, permutations, seed, ..CompareOptions::default() }
     }
+}
+
+/// Refuses measures that no test can compare if there are no others; notes them if there are.
+pub fn check_compared(runs: &[RunReport], ui: &Ui) -> Result<(), UsageError> {
+    let measures = runs.first().map_or(&[][..], |run| &run.evaluation.measures);
+    let others: Vec<String> =
+        measures.iter().filter(|measure| !measure.is_mean()).map(ToString::to_string).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let names = others.join(", ");
+    if others.len() == measures.len() {
+        let message = format!("tests compare means over queries, which none of the measures is: {names}");
+        return Err(UsageError::new(message, "add a measure such as AP"));
+    }
+    ui.status(format!("not compared, since tests compare means over queries: {names}"));
+    Ok(())
 }
 
 /// The comparisons with the run that `--baseline` names: by its path, or as reports call it.

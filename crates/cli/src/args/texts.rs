@@ -16,9 +16,9 @@ use crate::ui::Ui;
 /// Flags of the commands that show or write texts.
 #[derive(Debug, clap::Args)]
 pub struct TextsArgs {
-    /// Queries, for their texts: a file, or a folder of files
+    /// Queries, for their texts: a file or a folder of files; may be given several times
     #[arg(long, value_name = "FILE")]
-    pub queries: Option<InputPath>,
+    pub queries: Vec<InputPath>,
 
     /// Collection, for the texts of documents
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -39,10 +39,10 @@ impl TextsArgs {
 
     /// Reads the queries; without a file there are none.
     pub fn read_queries(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let read = |path: &InputPath| {
-            self.queries_input.read(&expand(std::slice::from_ref(path))?, skip_bad_lines, ui)
-        };
-        self.queries.as_ref().map_or(Ok(Vec::new()), read)
+        if self.queries.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.queries_input.read(&self.queries, skip_bad_lines, ui)
     }
 
     /// Reads the collection once, and keeps what `keep` makes of the documents that are wanted; without a
@@ -79,12 +79,11 @@ impl TextsArgs {
             .filter(|query| wanted.queries.contains(query.id.as_str()))
             .map(|query| (query.id, query.text))
             .collect();
-        if let Some(path) = &self.queries
+        if !self.queries.is_empty()
             && let Some(missing) = first_missing(&wanted.queries, &queries)
         {
-            let count = wanted.queries.len() - queries.len();
-            let path = path.display();
-            ui.warning(format!("{path} does not have {count} of the queries, for example {missing:?}"));
+            let (count, all) = (wanted.queries.len() - queries.len(), wanted.queries.len());
+            ui.warning(format!("{count} of {all} queries are not in --queries, for example {missing:?}"));
         }
         let passages = self.documents(&wanted.documents, skip_bad_lines, ui, |passage| passage)?;
         if !self.corpus.is_empty()

@@ -1,11 +1,13 @@
 //! `toller accuracy`: whether runs retrieve passages that contain an answer.
 
+use toller_engine::query_files;
 use toller_eval::{Measure, Report, RunReport, check_first_rank_measures, evaluate_first_ranks};
-use toller_files::expand;
 use toller_ir::Query;
 
 use crate::args::answers::AnswerArgs;
-use crate::args::evaluation::{Groups, grouped, measures, read_groups, report_ungrouped};
+use crate::args::evaluation::{
+    Groups, check_group_names, check_runs, grouped, measures, read_groups, report_ungrouped,
+};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::result::ResultArgs;
 use crate::args::runs::{RunInputArgs, run_names};
@@ -51,6 +53,7 @@ pub struct AccuracyArgs {
 pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
     let files = args.runs.iter().chain(args.answers.files()).chain(&args.groups);
     Inputs::files(files).check()?;
+    check_runs(&args.runs)?;
     let measures = measures(&args.measures)?;
     check_first_rank_measures(&measures).map_err(|error| UsageError::of(&error))?;
     let questions = questions(args, ui)?;
@@ -58,6 +61,8 @@ pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
         Some(file) => Some(read_groups(file)?),
         None => args.group_by_file.then(|| by_file(&questions)),
     };
+
+    groups.iter().try_for_each(check_group_names)?;
 
     // As deep as the measures look.
     let depths = measures.iter().map(Measure::depth).collect::<Option<Vec<usize>>>();
@@ -86,7 +91,7 @@ pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
 
 /// Reads the questions.
 fn questions(args: &AccuracyArgs, ui: &Ui) -> crate::Result<Vec<Query>> {
-    if args.group_by_file && expand(&args.answers.queries)?.len() < 2 {
+    if args.group_by_file && query_files(&args.answers.queries)?.len() < 2 {
         let message = "--group-by-file needs several files of questions, and there is one";
         return Err(UsageError::new(message, "give --queries several files, or a folder").into());
     }

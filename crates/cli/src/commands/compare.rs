@@ -8,7 +8,7 @@ use crate::args::choice::one_of;
 use crate::args::evaluation::EvaluationArgs;
 use crate::args::number::{above_0, inner_share};
 use crate::args::paths::InputPath;
-use crate::args::statistics::{StatisticsArgs, TESTS, with_baseline};
+use crate::args::statistics::{StatisticsArgs, TESTS, check_compared, with_baseline};
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -62,6 +62,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
     }
     let options = args.options();
     let runs = args.evaluation.evaluate(ui)?;
+    check_compared(&runs, ui)?;
     let which = match &args.baseline {
         Some(baseline) => with_baseline(baseline, paths, &runs)?,
         None => Pairs::All,

@@ -10,6 +10,7 @@ use toller_eval::{Depth, DepthOrder, EvalOptions, Measure, depth_curve, parse_me
 use toller_ir::{Qrels, Run, counted};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
+use crate::args::evaluation::check_runs;
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::plot::PlotArgs;
 use crate::args::qrels::QrelsArgs;
@@ -100,6 +101,7 @@ struct Measured {
 /// Measures, and writes the result.
 pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(args.runs.iter().chain([&args.qrels.qrels]).chain(&args.first_stage)).check()?;
+    check_runs(&args.runs)?;
     let plot = args.plot.open()?;
     let measures = parse_measures(&args.measure.join(" ")).map_err(|error| UsageError::of(&error))?;
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;

@@ -69,8 +69,8 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "I/N|auto", conflicts_with = "queries")]
     shard: Option<ShardArg>,
 
-    /// Rows of a shard file: the most that an interruption can lose [default: a sixteenth of the texts, as a
-    /// power of two from 256 to 8192]
+    /// Rows of a shard file: the most that an interruption can lose [default: as in a store that is resumed,
+    /// else a sixteenth of the texts, as a power of two from 256 to 8192]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rows_per_shard: Option<u32>,
 

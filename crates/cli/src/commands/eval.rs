@@ -5,7 +5,7 @@ use toller_eval::{Compared, Pairs, Report, compare_pairs};
 use super::trec_eval;
 use crate::args::evaluation::EvaluationArgs;
 use crate::args::paths::InputPath;
-use crate::args::statistics::{StatisticsArgs, with_baseline};
+use crate::args::statistics::{StatisticsArgs, check_compared, with_baseline};
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -58,6 +58,7 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
     let runs = args.evaluation.evaluate(ui)?;
     let mut report = Report { runs, comparisons: None };
     if args.significance {
+        check_compared(&report.runs, ui)?;
         let which = match &args.baseline {
             Some(baseline) => with_baseline(baseline, paths, &report.runs)?,
             None => Pairs::With(0),

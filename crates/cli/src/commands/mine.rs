@@ -212,12 +212,12 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
     let inputs = toller_mining::Inputs {
         qrels: args.qrels.qrels.is_some(),
         scores: !args.scores.scores.is_empty(),
-        queries: args.texts.queries.is_some(),
+        queries: !args.texts.queries.is_empty(),
         corpus: !args.texts.corpus.is_empty(),
     };
     let checked = inputs.check(&args.selection(), &args.scores.rule(), args.format);
     checked.map_err(|error| UsageError::of(&error))?;
-    if args.sparse.sparse.is_some() && args.texts.queries.is_none() {
+    if args.sparse.sparse.is_some() && args.texts.queries.is_empty() {
         return Err(UsageError::new("searching an index needs --queries", "give --queries"));
     }
     args.sparse.check()?;
@@ -284,7 +284,7 @@ fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<()
         return Ok(());
     }
     let example = hits.first().map(|query| format!(", for example {:?}", query.query_id)).unwrap_or_default();
-    let searched = args.run.first().or(args.texts.queries.as_ref()).map_or(Path::new("the run"), |path| path);
+    let searched = args.run.first().or(args.texts.queries.first()).map_or(Path::new("the run"), |path| path);
     Err(Remedied::new(
         format!(
             "no query of {} has a relevant document in {}{example}",

@@ -32,9 +32,9 @@ pub struct RanksArgs {
     #[command(flatten)]
     qrels: QrelsArgs,
 
-    /// Queries, of which those that are judged are ranked for
-    #[arg(long, value_name = "FILE")]
-    queries: Option<InputPath>,
+    /// Queries, of which those that are judged are ranked for: files or folders of files
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    queries: Vec<InputPath>,
 
     #[command(flatten)]
     queries_input: QueriesArgs,
@@ -69,15 +69,15 @@ pub struct RanksArgs {
 pub fn run(args: &RanksArgs, ui: &Ui) -> crate::Result<()> {
     let files = args.queries.iter().chain([&args.qrels.qrels]).chain(&args.document_groups);
     Inputs::files(files).and_directories(args.dense.stores().map(|path| &**path)).check()?;
-    args.dense.check(args.queries.is_some(), false, false)?;
+    args.dense.check(!args.queries.is_empty(), false, false)?;
     let measures = measures(&args.measures)?;
     check_first_rank_measures(&measures).map_err(|error| UsageError::of(&error))?;
     let measures: Vec<Measure> = measures.iter().map(Measure::with_average_ties).collect();
 
     let qrels = args.qrels.read(args.bad_lines.skip_bad_lines, ui)?;
     let groups = args.document_groups.as_ref().map(groups_of).transpose()?;
-    let read = |path: &InputPath| args.queries_input.read(&[path.input()], args.bad_lines.skip_bad_lines, ui);
-    let queries = args.queries.as_ref().map(read).transpose()?;
+    let read = || args.queries_input.read(&args.queries, args.bad_lines.skip_bad_lines, ui);
+    let queries = (!args.queries.is_empty()).then(read).transpose()?;
     let engine = engine::open(ui)?;
     let searcher = args.dense.open_on(Device::Cpu, &engine, ui)?;
     let queries = queries.unwrap_or_else(|| {

@@ -9,7 +9,7 @@ use toller_ir::{Qrels, Run, counted};
 use toller_report::{Analyst, DataFile, Report, ReportOptions, data_files, report_page};
 
 use crate::args::choice::one_of;
-use crate::args::evaluation::read_groups;
+use crate::args::evaluation::{check_runs, read_groups};
 use crate::args::outputs::is_same_place;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
@@ -89,6 +89,7 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(paths.iter().chain([&args.qrels.qrels]).chain(args.texts.files()).chain(&args.groups))
         .check_with(&args.output, ui)?;
     args.output.check_page()?;
+    check_runs(&paths)?;
     let options = args.options()?;
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let report = analyse(args, &paths, &qrels, options, ui)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
-use toller_engine::{Engine, TextSource};
+use toller_engine::{Engine, TextSource, query_files};
 use toller_ir::{Setting, counted};
 
 use crate::args::input::{CORPUS_FORMAT, QUERIES_FORMAT};
@@ -45,8 +45,7 @@ pub fn queries(
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<TextSource> {
-    let source =
-        engine.queries(&engine.query_files(files)?, reading).with_flag(Setting::Format, QUERIES_FORMAT)?;
+    let source = engine.queries(&query_files(files)?, reading).with_flag(Setting::Format, QUERIES_FORMAT)?;
     ui.detail(format!("queries: {}, fingerprint {}", source.texts(), source.fingerprint()));
     Ok(source)
 }

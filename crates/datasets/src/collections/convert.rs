@@ -1,5 +1,6 @@
 //! From the files that users have to corpus.jsonl, queries and judgments.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use toller_corpus::{
@@ -12,7 +13,7 @@ use toller_ir::{Passage, Qrels, Query};
 use crate::collections::examples::{Examples, read_examples};
 use crate::collections::layout::{Layout, Sources, SplitFiles, find_sources};
 use crate::error::DatasetError;
-use crate::folder::{Folder, check_queries};
+use crate::folder::{Folder, check_judged, check_queries};
 use crate::lines::{DocumentLine, QueryLine};
 use crate::statistics::{Lengths, Part, Statistics};
 
@@ -29,6 +30,10 @@ pub struct Collection {
     pub changed_queries: usize,
     /// Splits with judgments, but without a file of queries.
     pub without_queries: Vec<String>,
+    /// The file of the queries of all splits, if no judgments say which queries a split has.
+    pub unused_queries: Option<String>,
+    /// Judged documents that the collection does not have, in the order of their identifiers.
+    pub missing_documents: Vec<String>,
 }
 
 /// The ends of a collection.
@@ -67,11 +72,19 @@ pub fn convert(
 ) -> Result<Collection, DatasetError> {
     let sources = find_sources(layout, paths, only)?;
     let mut writer = Writer { folder: output.map(Folder::create).transpose()?, ..Writer::default() };
-    if !sources.corpus.is_empty() {
-        writer.corpus(layout, &sources.corpus, on_progress)?;
+    let splits = sources.splits.iter().filter(|(name, _)| only.is_none_or(|only| *name == only));
+    let splits = splits.map(|(name, files)| Ok((name, read_split(layout, &sources, files)?)));
+    let splits = splits.collect::<Result<Vec<_>, DatasetError>>()?;
+    if splits.is_empty() {
+        writer.done.unused_queries = sources.all_queries.as_ref().map(Input::to_string);
     }
-    for (name, files) in sources.splits.iter().filter(|(name, _)| only.is_none_or(|only| *name == only)) {
-        writer.split(layout, name, &read_split(layout, &sources, files)?)?;
+    if !sources.corpus.is_empty() {
+        let judged =
+            splits.iter().flat_map(|(_, split)| split.qrels.iter()).flat_map(|(_, judged)| judged.keys());
+        writer.corpus(layout, &sources.corpus, judged.map(String::as_str).collect(), on_progress)?;
+    }
+    for (name, split) in &splits {
+        writer.split(layout, name, split)?;
     }
     writer.done.files = writer.folder.as_ref().map(Folder::names).unwrap_or_default();
     check(&writer.done)?;
@@ -95,19 +108,10 @@ fn read_split(layout: Layout, sources: &Sources, files: &SplitFiles) -> Result<E
     };
     let options = ReadOptions { format, ..ReadOptions::default() };
     let mut queries = read_queries(std::slice::from_ref(file), &options)?.0;
-    let is_judged = |query: &Query| qrels.query(&query.id).is_some();
-    let missing = qrels.len() - queries.iter().filter(|query| is_judged(query)).count();
-    if missing > 0 {
-        return Err(DatasetError::Record {
-            file: file.to_string(),
-            line: 0,
-            problem: format!("{missing} judged queries are missing"),
-            expected: "every judged query",
-        });
-    }
+    check_judged(&queries, &qrels, Some(file))?;
     if files.queries.is_none() {
         // The file has the queries of all splits: those of this one are judged.
-        queries.retain(is_judged);
+        queries.retain(|query| qrels.query(&query.id).is_some());
     }
     Ok(Examples { queries, qrels, excluded: Vec::new() })
 }
@@ -122,10 +126,12 @@ struct Writer {
 const PROGRESS: usize = 4096;
 
 impl Writer {
+    /// Writes the collection, and notes which of the judged documents it does not have.
     fn corpus(
         &mut self,
         layout: Layout,
         inputs: &[Input],
+        mut judged: HashSet<&str>,
         mut on_progress: impl FnMut(u64),
     ) -> Result<(), DatasetError> {
         let options = collection_options(layout);
@@ -136,6 +142,7 @@ impl Writer {
         while let Some(passage) = reader.next().transpose()? {
             let passage = if layout == Layout::Mrtydi { with_title(passage) } else { passage };
             ids.push(&passage.id, reader.location())?;
+            judged.remove(passage.id.as_str());
             lengths.add(&passage.text);
             titles += usize::from(passage.title.is_some());
             ends.last.clone_from(&passage.id);
@@ -158,6 +165,8 @@ impl Writer {
         let part = Part::new("collection").count("passages", ends.passages).count("titles", titles);
         self.done.statistics.0.push(part.lengths(&lengths));
         self.done.corpus = Some(ends);
+        self.done.missing_documents = judged.into_iter().map(str::to_owned).collect();
+        self.done.missing_documents.sort_unstable();
         Ok(())
     }
 

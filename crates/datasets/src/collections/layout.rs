@@ -12,7 +12,7 @@ use crate::error::DatasetError;
 named! {
     /// How a collection is laid out on disk.
     pub enum Layout: "a layout of collections" {
-        /// BEIR: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.
+        /// BEIR: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv or qrels.jsonl.
         Beir = "beir",
         /// MS MARCO passage ranking, as published, in Anserini or in ir_datasets.
         Msmarco = "msmarco",
@@ -61,6 +61,9 @@ impl Layout {
                 Rule(Corpus, "corpus.jsonl", None),
                 Rule(AllQueries, "queries.jsonl", None),
                 Rule(Qrels, "qrels/{split}.tsv", None),
+                Rule(Qrels, "qrels/{split}.jsonl", None),
+                // Without the name of a split.
+                Rule(Qrels, "qrels.jsonl", Some("test")),
             ],
             Self::Msmarco => &[
                 Rule(Corpus, "collection.tsv", None),

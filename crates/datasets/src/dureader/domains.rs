@@ -72,7 +72,7 @@ struct CovidQuestion {
 /// qrels.txt.
 ///
 /// # Errors
-/// If a file cannot be read or written, or has no such columns.
+/// If a file cannot be read or written, or has no such columns, or the passages do not have a relevant one.
 pub fn write_other_domain(
     domain: OtherDomain,
     files: &DomainFiles,
@@ -113,6 +113,10 @@ pub fn write_other_domain(
                 Ok(())
             })?;
         }
+    }
+    let mut relevant = qrels.iter().flat_map(|(_, judged)| judged.keys());
+    if let Some(missing) = relevant.find(|id| !ids.has(id)) {
+        return Err(DatasetError::NoText(missing.clone()));
     }
     folder.queries("queries.tsv", &queries)?;
     folder.qrels("qrels.txt", &qrels)?;

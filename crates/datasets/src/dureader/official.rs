@@ -11,7 +11,7 @@ use toller_files::Input;
 use toller_ir::{Qrels, Query, Run};
 
 use crate::error::DatasetError;
-use crate::folder::{Folder, UniqueIds};
+use crate::folder::{Folder, UniqueIds, check_judged};
 use crate::lines::DocumentLine;
 use crate::rankings::best_first;
 use crate::records::{Id, for_each_record, read_json};
@@ -210,13 +210,14 @@ pub fn write_prediction(
 /// Writes `dev.json` from queries, judgments (grades above 0 count) and the texts of the relevant passages.
 ///
 /// # Errors
-/// If a relevant passage has no text, or the file cannot be written.
+/// If a judged query is missing, a relevant passage has no text, or the file cannot be written.
 pub fn write_official(
     queries: &[Query],
     qrels: &Qrels,
     texts: &HashMap<String, String>,
     output: &Path,
 ) -> Result<(Vec<String>, Statistics), DatasetError> {
+    check_judged(queries, qrels, None)?;
     let mut folder = Folder::create(output)?;
     let mut file = folder.file("dev.json")?;
     for query in queries {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
-use toller_ir::{Passage, Query};
+use toller_ir::{Passage, Query, counted};
 use toller_pipeline::{DocumentLists, best_part, matched_words};
 use toller_sparse::Explanation;
 use utoipa::ToSchema;
@@ -247,8 +247,8 @@ fn check_hits(app: &App, queries: usize, k: usize, texts: bool) -> Result<(), Fa
     let (most, with) = if texts { (MOST_TEXTS, " with texts") } else { (MOST_HITS, "") };
     let (most, hits) = (most.max(app.limits.k), queries.saturating_mul(k));
     if hits > most {
-        let message =
-            format!("{queries} queries times `k` {k} are {hits} hits; a request may have {most}{with}");
+        let queries = counted(queries, "query");
+        let message = format!("{queries} times `k` {k} are {hits} hits; a request may have {most}{with}");
         return Err(Failure::invalid(message));
     }
     Ok(())

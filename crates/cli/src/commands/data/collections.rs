@@ -73,6 +73,15 @@ pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> 
         let splits = built.without_queries.join(", ");
         ui.warning(format!("there are judgments, but no queries, of the splits: {splits}"));
     }
+    if let Some(file) = &built.unused_queries {
+        ui.warning(format!(
+            "{file} was not used: there are no judgments, which say what queries a split has"
+        ));
+    }
+    if let Some(example) = built.missing_documents.first() {
+        let documents = counted(built.missing_documents.len(), "judged document");
+        ui.warning(format!("the collection does not have {documents}, for example {example:?}"));
+    }
     if built.changed_queries > 0 {
         ui.warning(format!(
             "each tab and line break in {} is a space in the TSV file",

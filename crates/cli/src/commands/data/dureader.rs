@@ -101,7 +101,7 @@ pub struct SimilarArgs {
     #[command(flatten)]
     folder: FolderArgs,
 
-    /// The training queries
+    /// The training queries: a file or a folder of files; may be given several times
     #[arg(long, value_name = "FILE", required = true)]
     queries: Vec<InputPath>,
 
@@ -242,8 +242,7 @@ fn pool(args: &PoolArgs, ui: &Ui) -> crate::Result<()> {
 
 fn similar(args: &SimilarArgs, ui: &Ui) -> crate::Result<()> {
     args.folder.check(std::iter::once(&args.run).chain(&args.queries), ui)?;
-    let inputs: Vec<Input> = args.queries.iter().map(InputPath::input).collect();
-    let queries = args.queries_input.read(&inputs, args.input.skip_bad_lines(), ui)?;
+    let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(&args.run, ui)?;
     let known: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
     if !run.queries.values().flatten().any(|hit| known.contains(hit.doc_id.as_str())) {
@@ -271,7 +270,7 @@ fn read(args: &ReadArgs, ui: &Ui) -> crate::Result<()> {
 
 fn write(args: &WriteArgs, ui: &Ui) -> crate::Result<()> {
     args.folder.check(std::iter::once(&args.qrels.qrels).chain(args.texts.files()), ui)?;
-    if args.texts.queries.is_none() || args.texts.corpus.is_empty() {
+    if args.texts.queries.is_empty() || args.texts.corpus.is_empty() {
         return Err(UsageError::new("dev.json has texts", "give --queries and --corpus").into());
     }
     let skip_bad_lines = args.bad_lines.skip_bad_lines;

@@ -9,6 +9,7 @@ use toller_datasets::{
 use toller_ir::{RunEntry, counted};
 
 use super::folder::FolderArgs;
+use crate::args::answers::check_answers;
 use crate::args::id_lines;
 use crate::args::paths::InputPath;
 use crate::args::runs::{RunInputArgs, check_questions};
@@ -182,10 +183,11 @@ fn frequencies(file: &InputPath) -> crate::Result<HashMap<String, u64>> {
 
 fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
     args.folder.check(std::iter::once(&args.run).chain(args.texts.files()), ui)?;
-    if args.texts.queries.is_none() || args.texts.corpus.is_empty() {
+    if args.texts.queries.is_empty() || args.texts.corpus.is_empty() {
         return Err(UsageError::new("results have texts and answers", "give --queries and --corpus").into());
     }
     let queries = args.texts.read_queries(args.input.skip_bad_lines(), ui)?;
+    check_answers(&queries, ui)?;
     let mut run = args.input.read(&args.run, ui)?;
     check_questions(&args.run, &run, &queries, ui)?;
     for entries in run.queries.values_mut() {

@@ -24,7 +24,7 @@ pub struct StatsArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     corpus: Vec<InputPath>,
 
-    /// Queries
+    /// Queries: files or folders of files
     #[arg(long, value_name = "FILE", num_args = 1..)]
     queries: Vec<InputPath>,
 
@@ -90,8 +90,7 @@ fn read(args: &StatsArgs, ui: &Ui) -> crate::Result<Profile> {
         ui.skipped("", reader.skipped());
     }
     if !args.queries.is_empty() {
-        let inputs: Vec<_> = args.queries.iter().map(InputPath::input).collect();
-        args.queries_input.read(&inputs, skip, ui)?.iter().for_each(|query| profile.add_query(query));
+        args.queries_input.read(&args.queries, skip, ui)?.iter().for_each(|query| profile.add_query(query));
     }
     if let Some(qrels) = &args.qrels {
         profile.add_judgments(&read_judgments(qrels, None, skip, ui)?, args.relevance_level);

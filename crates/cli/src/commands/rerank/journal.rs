@@ -77,6 +77,14 @@ impl Journal {
         format!("{done} of {all} pairs are scored; {}", self.resume_hint())
     }
 
+    /// The work has failed: without a score, nothing of the journal stays.
+    pub(in crate::commands) fn abandon(&self, cache: Option<ScoreCache>) {
+        if let (Self::NextTo(_), Some(cache)) = (self, cache) {
+            // The failure of the work is what is reported.
+            let _ = cache.remove_if_unused();
+        }
+    }
+
     /// The run is written: scores that were kept only for it are removed.
     pub(in crate::commands) fn end(&self, cache: Option<ScoreCache>) -> crate::Result<()> {
         match (self, cache) {

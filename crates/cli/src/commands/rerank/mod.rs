@@ -27,7 +27,7 @@ use crate::ui::Ui;
 
 /// clap does not fold the usage to 80 columns.
 const USAGE: &str = "\
-toller rerank [OPTIONS] --run <RUN> --queries <FILE> --model <M>...
+toller rerank [OPTIONS] --run <RUN> --queries <FILE>... --model <M>...
                      --corpus <FILE>... --output <RUN>";
 
 /// Scores the best hits of a run again with cross-encoders.
@@ -42,9 +42,9 @@ pub struct RerankArgs {
     #[arg(long, value_name = "RUN")]
     run: InputPath,
 
-    /// Queries of the run
-    #[arg(long, value_name = "FILE")]
-    queries: InputPath,
+    /// Queries of the run: files or folders of files
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    queries: Vec<InputPath>,
 
     /// Hits to write for each query [default: all]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -80,7 +80,7 @@ pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
 fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.reranker.check()?;
     let reranking = &args.reranker.reranking;
-    let files = [&args.run, &args.queries].into_iter().chain(&reranking.corpus);
+    let files = std::iter::once(&args.run).chain(&args.queries).chain(&reranking.corpus);
     let inputs = Inputs::files(files).and_directories(reranking.directories());
     for scores in args.keep_model_scores.iter().flat_map(|to| model_scores::files(to, &args.reranker.models))
     {
@@ -101,13 +101,17 @@ fn rerank(
 ) -> crate::Result<(Reranked, Reranker)> {
     let mut run = args.input.read(&args.run, ui)?;
     run.queries.values_mut().for_each(|hits| hits.sort_by(RunEntry::best_first));
-    let queries = args.queries_input.read(&[args.queries.input()], args.input.skip_bad_lines(), ui)?;
+    let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines(), ui)?;
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
     let mut reranker = args.reranker.open(args.input.skip_bad_lines(), &engine::open(ui)?)?;
     reranker.cache = journal.open(&reranker, ui)?;
-    let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui)?;
+    let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui);
+    if reranked.is_err() {
+        journal.abandon(reranker.cache.take());
+    }
+    let reranked = reranked?;
     for (query, ranked) in candidates.iter().zip(&reranked.queries) {
         let kept = args.k.map_or(usize::MAX, |k| k as usize);
         let hits = ranked.iter().take(kept).map(|hit| (query.hits[hit.place].0, hit.score));

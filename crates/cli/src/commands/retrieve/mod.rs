@@ -197,7 +197,11 @@ fn retrieve(
         k: args.retrieval.k as usize,
         stop,
     };
-    let times = stages.run(run, journal, ui)?;
+    let times = stages.run(run, journal, ui);
+    if times.is_err() {
+        journal.abandon(reranker.cache.take());
+    }
+    let times = times?;
     let report = Report {
         queries: sources.queries.len(),
         documents: sources.searcher.doc_count(),

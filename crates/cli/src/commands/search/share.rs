@@ -38,7 +38,7 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
             let started = Instant::now();
             let engine = engine::open(ui)?;
             let lists = args.sources.filter.read()?;
-            let queries = args.sources.read_queries(&engine, ui)?;
+            let queries = args.sources.read_queries(ui)?;
             let searcher = args.sources.dense.open_part((index, of), &engine, ui)?;
             let filter = lists.in_collection(&**searcher, "the store", ui);
             let given = || searcher.query_ids().iter().cloned().map(query_of_id).collect();

@@ -32,7 +32,7 @@ impl Sources {
         engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<Self> {
-        Self::open_for(args, args.read_queries(engine, ui)?, fusion, depth, kept, engine, ui)
+        Self::open_for(args, args.read_queries(ui)?, fusion, depth, kept, engine, ui)
     }
 
     /// Opens what is searched for `queries`, or for vectors if they are given. If two searchers are fused,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use toller_corpus::{ReadOptions, read_qrels, read_queries};
+use toller_engine::query_files;
 use toller_files::Input;
 use toller_ir::AnyError;
 use toller_server::Runs;
@@ -21,9 +22,9 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", requires = "runs")]
     qrels: Option<InputPath>,
 
-    /// Queries of the runs, for their texts
-    #[arg(long, value_name = "FILE", requires = "runs")]
-    queries: Option<InputPath>,
+    /// Queries of the runs, for their texts: files or folders of files
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "runs")]
+    queries: Vec<InputPath>,
 }
 
 /// The files of runs.
@@ -31,14 +32,15 @@ pub(super) struct RunPaths {
     folder: PathBuf,
     qrels: Input,
     judgments: String,
-    queries: Option<Input>,
+    queries: Vec<PathBuf>,
 }
 
 impl RunArgs {
     /// The files that a reload would have to read again.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &InputPath)> {
-        let named = [("--runs", &self.runs), ("--qrels", &self.qrels), ("--queries", &self.queries)];
-        named.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)))
+        let named = [("--runs", &self.runs), ("--qrels", &self.qrels)];
+        let named = named.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
+        named.chain(self.queries.iter().map(|path| ("--queries", path)))
     }
 
     /// The files, if there are runs.
@@ -48,7 +50,7 @@ impl RunArgs {
             folder: folder.to_path_buf(),
             qrels: qrels.input(),
             judgments: run_names(std::slice::from_ref(qrels)).concat(),
-            queries: self.queries.as_ref().map(InputPath::input),
+            queries: InputPath::all(&self.queries),
         })
     }
 }
@@ -57,9 +59,9 @@ impl RunPaths {
     /// Reads judgments and queries. Runs are read when they are compared.
     pub(super) fn open(&self) -> Result<Runs, AnyError> {
         let (qrels, _) = read_qrels(&self.qrels, &ReadOptions::default())?;
-        let queries = match &self.queries {
-            None => Vec::new(),
-            Some(path) => read_queries(std::slice::from_ref(path), &ReadOptions::default())?.0,
+        let queries = match self.queries.as_slice() {
+            [] => Vec::new(),
+            paths => read_queries(&query_files(paths)?, &ReadOptions::default())?.0,
         };
         let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
         Ok(Runs::open(self.folder.clone(), self.judgments.clone(), qrels, queries)?)

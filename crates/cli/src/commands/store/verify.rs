@@ -49,7 +49,8 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     } else {
         let mut out = ui.out();
         for damage in damaged.iter().chain(&damaged_codes) {
-            writeln!(out, "{}: rows {} to {}", damage.error, damage.rows.start, damage.rows.end)?;
+            // Rows are counted from 1 in texts.
+            writeln!(out, "{}: rows {} to {}", damage.error, damage.rows.start + 1, damage.rows.end)?;
         }
         out.flush()?;
     }

@@ -131,7 +131,7 @@ pub struct RankingArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<InputPath>,
 
-    /// Queries to learn from, with --corpus and --qrels
+    /// Queries to learn from, with --corpus and --qrels: a file or a folder of files
     #[arg(long, value_name = "FILE")]
     pub queries: Option<InputPath>,
 

@@ -22,7 +22,13 @@ pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
             return Err(in_file("a file of options names no other".to_owned()).into());
         }
         let option = command.get_arguments().find(|option| option.get_long() == Some(name));
-        let Some(option) = option else { return Err(in_file(format!("there is no option {name:?}")).into()) };
+        let Some(option) = option else {
+            let dashed = name.replace('_', "-");
+            let is_option = command.get_arguments().any(|option| option.get_long() == Some(&dashed));
+            let remedy = if is_option { format!("write {dashed:?}") } else { "correct the file".to_owned() };
+            let message = format!("{}: there is no option {name:?}", path.display());
+            return Err(UsageError::new(message, remedy).into());
+        };
         let is_switch = !option.get_action().takes_values();
         let values = match value {
             Value::Boolean(_) if !is_switch => {

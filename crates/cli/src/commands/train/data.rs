@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
-use toller_engine::{TextFiles, TrainingData};
+use toller_engine::{TextFiles, TrainingData, query_files};
 use toller_files::expand;
 
 use super::args::RankingArgs;
 use super::dev;
 use crate::args::paths::InputPath;
 use crate::args::qrels::read_judgments;
+use crate::error::UsageError;
 use crate::ui::Ui;
 
 /// The examples and the dev set.
@@ -19,7 +20,7 @@ pub fn data(args: &RankingArgs, ui: &Ui) -> crate::Result<TrainingData> {
         args.qrels.as_ref().map(|qrels| read_judgments(qrels, None, args.skip_bad_lines, ui)).transpose()?;
     Ok(TrainingData {
         data: InputPath::all(&args.data),
-        queries: args.queries.as_ref().map(|path| queries(path, args.skip_bad_lines)),
+        queries: args.queries.as_ref().map(|path| queries(path, args.skip_bad_lines)).transpose()?,
         corpus: collection(&args.corpus, args.skip_bad_lines)?,
         qrels: qrels.map(Arc::new),
         qrels_file: args.qrels.as_ref().map(PathBuf::from),
@@ -30,10 +31,22 @@ pub fn data(args: &RankingArgs, ui: &Ui) -> crate::Result<TrainingData> {
     })
 }
 
-/// A file of queries.
-pub fn queries(path: &InputPath, skip_bad_lines: bool) -> TextFiles<QueryFormat> {
+/// Refuses data that can be read only once: a run reads them several times.
+pub fn check_data<'a>(paths: impl IntoIterator<Item = &'a InputPath>) -> Result<(), UsageError> {
+    match paths.into_iter().find(|path| path.input().reads_once()) {
+        None => Ok(()),
+        Some(once) => Err(UsageError::new(
+            format!("training data are read several times, and {} can be read only once", once.input()),
+            "save it as a file first; compressed files are read as they are",
+        )),
+    }
+}
+
+/// A file or a folder of queries.
+pub fn queries(path: &InputPath, skip_bad_lines: bool) -> crate::Result<TextFiles<QueryFormat>> {
     let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
-    TextFiles::new(std::slice::from_ref(path), vec![path.input()], reading)
+    let paths = std::slice::from_ref(path);
+    Ok(TextFiles::new(paths, query_files(paths)?, reading))
 }
 
 /// A collection, if there is one.

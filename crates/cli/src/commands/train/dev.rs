@@ -29,7 +29,7 @@ pub fn ranked(train: &RankingArgs, ui: &Ui) -> crate::Result<Option<Dev<DevData>
     };
     let run = args.dev_run.as_ref().map(|run| read_run(&run.input(), &ReadOptions::default())).transpose()?;
     let set = DevData {
-        queries: queries(dev_queries, train.skip_bad_lines),
+        queries: queries(dev_queries, train.skip_bad_lines)?,
         qrels: Arc::new(read_judgments(qrels, None, train.skip_bad_lines, ui)?),
         corpus: collection(&args.dev_corpus, train.skip_bad_lines)?,
         run: run.map(|(run, _)| Arc::new(run)),

@@ -14,7 +14,7 @@ use toller_train::{
 
 use super::args::{CrossArgs, DualArgs, RankingArgs, RunArgs, TokenArgs};
 use super::compute::compute;
-use super::data::data;
+use super::data::{check_data, data};
 use super::dev;
 use super::losses::Losses;
 use crate::args::paths::InputPath;
@@ -25,6 +25,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
 pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
+    check_data(&args.train.data)?;
     let engine = engine::open(ui)?;
     let (source, output) = open_model(&args.train.run, &engine)?;
     let query_model = args.query_model.as_ref().map(|name| engine.resolve(name)).transpose()?;
@@ -51,6 +52,7 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
+    check_data(&args.train.data)?;
     let engine = engine::open(ui)?;
     let (source, output) = open_model(&args.train.run, &engine)?;
     let run = CrossRun {
@@ -69,6 +71,7 @@ pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 pub fn token(args: &TokenArgs, ui: &Ui) -> crate::Result<()> {
+    check_data(args.data.iter().chain(&args.dev_data))?;
     let engine = engine::open(ui)?;
     let (source, output) = open_model(&args.run, &engine)?;
     let run =

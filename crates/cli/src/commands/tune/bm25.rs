@@ -26,9 +26,9 @@ pub struct Bm25Args {
     #[arg(long, value_name = "DIR")]
     sparse: InputPath,
 
-    /// Judged queries to tune on; do not use test queries
-    #[arg(long, value_name = "FILE")]
-    queries: InputPath,
+    /// Judged queries to tune on: files or folders of files; do not use test queries
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    queries: Vec<InputPath>,
 
     /// Values of k1: FROM:TO:STEP, or V,V,...
     #[arg(long, value_name = "GRID", default_value = "0.1:1.6:0.1", allow_hyphen_values = true)]
@@ -65,7 +65,7 @@ pub struct Bm25Args {
 
 /// Tunes k1 and b.
 pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
-    Inputs::files([&args.queries, &args.judging.qrels.qrels]).check()?;
+    Inputs::files(args.queries.iter().chain([&args.judging.qrels.qrels])).check()?;
     let plot = args.output.plot.open()?;
     let grid = Bm25Grid {
         k1: &args.k1,
@@ -79,12 +79,12 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
         ranker.check().map_err(|error| UsageError::new(error.to_string(), hint))?;
     }
     let qrels = args.judging.qrels.read(false, ui)?;
-    let queries = args.input.read(&[args.queries.input()], args.bad_lines.skip_bad_lines, ui)?;
+    let queries = args.input.read(&args.queries, args.bad_lines.skip_bad_lines, ui)?;
     let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
     let missing = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
     if missing > 0 {
-        let (judged, name) = (qrels.len(), args.queries.display());
-        ui.warning(format!("{name}: {missing} of {judged} judged queries are missing and count as zero"));
+        let judged = qrels.len();
+        ui.warning(format!("{missing} of {judged} judged queries are not in --queries and count as zero"));
     }
     let (index, analyzer) = engine::open(ui)?.open_sparse(&args.sparse, !args.no_verify)?;
     let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels))?;

@@ -69,6 +69,16 @@ impl ScoreCache {
         Ok(lock.remove_directory()?)
     }
 
+    /// Removes the cache if no score was ever added: a journal whose job has failed at its beginning.
+    ///
+    /// # Errors
+    /// When a file cannot be read or removed.
+    pub fn remove_if_unused(self) -> Result<(), RerankError> {
+        let path = self.directory.join(LOG);
+        let added = path.metadata().map_err(FileError::on("read", &path))?.len();
+        if self.is_empty() && added == 0 { self.remove() } else { Ok(()) }
+    }
+
     /// The score of a pair, if it was there when the cache was opened.
     pub(super) fn get(&self, key: PairKey) -> Option<f32> {
         self.segments.get(key)
@@ -119,6 +129,8 @@ mod tests {
             fill(&cache, 10 * round..10 * round + 10)?;
             assert!(fs::read_dir(&directory)?.count() <= MOST_SEGMENTS + 3);
         }
+        ScoreCache::open(&directory)?.remove_if_unused()?;
+        assert!(directory.exists());
         ScoreCache::open(&directory)?.remove()?;
         assert!(!directory.exists());
         Ok(())

@@ -16,8 +16,9 @@ use self::hit::ShownHit;
 use self::prompt::Lines;
 use super::{KeptRuns, SearchArgs, Sources};
 use crate::args::input::CORPUS_FORMAT;
+use crate::args::paths::InputPath;
 use crate::engine;
-use crate::error::{Context, Failure, UsageError};
+use crate::error::{Context, Failure, Remedied, UsageError};
 use crate::ui::Ui;
 
 /// Hits that are shown unless --k says otherwise.
@@ -33,6 +34,7 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
         let message = "--skip-bad-lines is for --corpus, which is not given";
         return Err(UsageError::new(message, "leave it out").into());
     }
+    check_no_words(args)?;
     let engine = engine::open(ui)?;
     let none = Some(Vec::new());
     let mut kept = KeptRuns::none();
@@ -62,6 +64,23 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
     Ok(())
 }
 
+/// Refuses a word that an option with several values has taken.
+fn check_no_words(args: &SearchArgs) -> Result<(), Remedied> {
+    let is_word = |path: &&InputPath| {
+        let is_missing = path.input().path().is_some_and(|path| !path.exists());
+        is_missing && path.extension().is_none() && path.components().count() == 1
+    };
+    for (flag, values) in [("--corpus", &args.corpus), ("--dense", &args.sources.dense.dense)] {
+        if let Some(word) = values.iter().skip(1).find(is_word) {
+            return Err(Remedied::new(
+                format!("there is no file {} for {flag}", word.display()),
+                "write the words to search for before the options, or after --",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// What queries are answered with.
 struct Session<'a> {
     sources: Sources,
@@ -83,6 +102,7 @@ impl Session<'_> {
         let searcher = &self.sources.searcher;
         let ids: Vec<String> = hits.iter().map(|hit| searcher.doc_id(hit.doc).into_owned()).collect();
         let passages = self.passages(&ids)?;
+        self.warn_of_missing(&ids, &passages);
         let docs: Vec<_> = hits.iter().map(|hit| hit.doc).collect();
         let explanations = match &self.sources.sparse {
             Some(sparse) if self.explain => {
@@ -117,6 +137,19 @@ impl Session<'_> {
         };
         self.ui.status(format!("{none}{} searched in {milliseconds:.1} ms", counted(documents, "document")));
         Ok(())
+    }
+
+    /// Warns of hits that are not in the collection that was given.
+    fn warn_of_missing(&self, ids: &[String], passages: &[Option<Passage>]) {
+        let mut missing = ids.iter().zip(passages).filter(|(_, passage)| passage.is_none());
+        let (Some(_), Some((example, _))) = (&self.texts, missing.next()) else { return };
+        let (count, all) = (missing.count() + 1, ids.len());
+        let hits = if count == all {
+            format!("none of the {all} hits is")
+        } else {
+            format!("{count} of {all} hits are not")
+        };
+        self.ui.warning(format!("{hits} in --corpus, for example {example:?}"));
     }
 
     /// The documents' passages, where the collection was given and has them.
