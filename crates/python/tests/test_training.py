@@ -154,6 +154,21 @@ def test_a_dual_encoder_is_that_of_the_command_line(minilm: Path, cli: Cli, work
     assert (again.steps, again.loss) == (4, None)
 
 
+def test_rows_are_learned_from_as_files_are(minilm: Path, work: Path) -> None:
+    options = {"batch_size": 4, "steps": 2, "max_length": 16}
+    path, rows = work / "data.jsonl", [json.loads(line) for line in (work / "data.jsonl").open()]
+    toller.train_dual(minilm, work / "files", data=path, **options)  # type: ignore[arg-type]
+    for name, data in (("rows", rows), ("generator", (row for row in rows))):
+        toller.train_dual(minilm, work / name, data=data, **options)  # type: ignore[arg-type]
+        assert (work / name / "model.safetensors").read_bytes() == (work / "files/model.safetensors").read_bytes()
+    for data, message in ((5, "data of type int"), ([1], "data, row 1: a row of type int"), ([{"query": {1}}], "type set")):
+        with pytest.raises(toller.InvalidArgument, match=message):
+            toller.train_dual(minilm, work / "out", data=data, **options)  # type: ignore[arg-type]
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([{"anchor": f"where is {topic} from", "positive": f"{topic} is from here"} for topic in TOPICS])
+    assert toller.train_dual(minilm, work / "frame", data=frame, **options).steps == 2  # type: ignore[arg-type]
+
+
 def test_judged_queries_with_a_dev_set_are_those_of_the_command_line(minilm: Path, cli: Cli, work: Path) -> None:
     words = ["--queries", work / "queries.tsv", "--corpus", work / "corpus.jsonl", "--qrels", work / "qrels"]
     words += ["--batch-size", 4, "--epochs", 1, "--max-length", 16, "--untie", "--loss", "contrastive", "--symmetric"]

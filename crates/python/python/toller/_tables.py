@@ -50,7 +50,7 @@ class Names(NamedTuple):
 
 def prepared(given: Any, *arguments: Any) -> Any:
     """What the native half reads: files, an Arrow stream, or rows of an identifier, a title, a text and a context."""
-    if _is_files(given):
+    if is_files(given):
         return given
     names = Names(*arguments)
     iterate = getattr(given, "docs_iter" if names.kind == "corpus" else "queries_iter", None)
@@ -70,7 +70,8 @@ def prepared(given: Any, *arguments: Any) -> Any:
     raise invalid(f"{names.kind} of type {type(given).__name__}", hint)
 
 
-def _is_files(given: Any) -> bool:
+def is_files(given: Any) -> bool:
+    """Whether these are paths."""
     if isinstance(given, (list, tuple)):
         return len(given) > 0 and all(isinstance(path, (str, PathLike)) for path in given)
     return isinstance(given, (str, PathLike))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from toller import _toller
+from toller._examples import as_files
 from toller._tables import Path, Texts
 from toller.errors import invalid
 
@@ -141,11 +142,12 @@ class MarkedDevSet:
 class RunOptions(TypedDict, total=False):
     """The options of every run, named as the flags of `toller train` and with the same values where they are left out.
 
-    `data` are files to learn from. `device` is auto, cpu, cuda, cuda:N or cuda:all; models are trained on GPUs through
-    candle, in builds with the feature `candle-cuda`.
+    `data` is what is learned from: files, or a table, a dataset or dicts with the fields that files have. `device` is
+    auto, cpu, cuda, cuda:N or cuda:all; models are trained on GPUs through candle, in builds with the feature
+    `candle-cuda`.
     """
 
-    data: Path | Sequence[Path]
+    data: Texts
     device: str
     backend: Literal["native", "candle"]
     dtype: Literal["f32", "bf16"]
@@ -240,7 +242,7 @@ def train_dual(
         "query_model": query_model,
         "prefix_tokens": prefix_tokens,
     }
-    return _trained(_toller.train_dual(output, _all(model, own, options, TrainOptions), progress=progress))
+    return _train(_toller.train_dual, output, _all(model, own, options, TrainOptions), progress)
 
 
 def train_cross(
@@ -260,7 +262,7 @@ def train_cross(
     options are as for `train_dual`.
     """
     own = {"loss": loss, "truncation": truncation, "labels": labels}
-    return _trained(_toller.train_cross(output, _all(model, own, options, TrainOptions), progress=progress))
+    return _train(_toller.train_cross, output, _all(model, own, options, TrainOptions), progress)
 
 
 def train_token(
@@ -276,7 +278,7 @@ def train_token(
     It learns from the marked texts of `data` which tokens are the last of a segment. A model without a classifier of
     tokens gets a new one. Interruptions are as for `train_dual`, options those of `RunOptions`.
     """
-    return _trained(_toller.train_token(output, _all(model, {"marked_dev": dev}, options, RunOptions), progress=progress))
+    return _train(_toller.train_token, output, _all(model, {"marked_dev": dev}, options, RunOptions), progress)
 
 
 def _all(model: Path, own: dict[str, Any], options: RunOptions, known: type[RunOptions]) -> dict[str, Any]:
@@ -288,7 +290,10 @@ def _all(model: Path, own: dict[str, Any], options: RunOptions, known: type[RunO
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _trained(result: tuple[int, float | None, tuple[int, dict[str, float]] | None]) -> Trained:
-    steps, loss, best = result
+def _train(run: Callable[..., Any], output: Path, given: dict[str, Any], progress: bool | Progress) -> Trained:
+    with as_files(given.get("data")) as data:
+        if data is not None:
+            given["data"] = data
+        steps, loss, best = run(output, given, progress=progress)
     best_step, best_measures = best or (None, {})
     return Trained(steps, loss, best_step, best_measures)
