@@ -122,8 +122,6 @@ class Bench:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             preexec_fn=limit if limits else None,
-            # With a limit of a file's size, an error is wanted and not the signal.
-            restore_signals=not limits,
         )
 
     def end(self, child, seconds=HANG_SECONDS):

@@ -240,7 +240,7 @@ def run(bench, seconds):
     runs = bench.path("runs")
     runs.mkdir()
     bench.path("sparse.run").rename(runs / "sparse.run")
-    server = Server(bench)
+    server = Server(bench, "--idle-seconds 15")
     slow(bench, server)
     gone(bench, server)
     for _ in range(3):

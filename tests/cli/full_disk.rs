@@ -90,6 +90,22 @@ fn packages_appear_all_or_none() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_is_an_error_as_a_full_disk_is() {
+    let workspace = Workspace::with_xquad();
+    workspace.runs("encode --model tiny-bert --corpus data/corpus.jsonl --output whole");
+    for (arguments, output) in [
+        ("encode --model tiny-bert --corpus data/corpus.jsonl --output store", "store"),
+        ("search --dense whole --model tiny-bert --queries data/queries.jsonl --output run.txt", "run.txt"),
+    ] {
+        let ended = Finished::new(workspace.command_with_file_limit(arguments, 20).output().unwrap());
+        let named = format!("error: cannot write {output}");
+        ended.fails(1, &[&named, "File too large", "hint: raise the limit of a file's size"]);
+        assert!(!workspace.has_trace_of("run.txt"));
+    }
+    assert!(workspace.files_in("store").iter().all(|(name, _)| !name.ends_with(".tmp")));
+}
+
+#[test]
 fn stdout_that_takes_no_data_is_named() {
     let workspace = Workspace::with_xquad();
     workspace.runs("encode --model tiny-bert --corpus data/corpus.jsonl --output store");

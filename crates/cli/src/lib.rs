@@ -53,6 +53,16 @@ pub fn main(arguments: &[OsString]) -> u8 {
     }
 }
 
+/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail with an error, where the signal SIGXFSZ
+/// would end the process without a word. For the program alone: signals of a process are its owner's.
+pub fn refuse_large_files() {
+    #[cfg(unix)]
+    {
+        // If nobody can listen, the process ends as it would anyway.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
+    }
+}
+
 /// Panics that a reader takes for errors of its file are not printed: the error is.
 fn quiet_guarded_panics() {
     let print = panic::take_hook();

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    toller_cli::refuse_large_files();
     let arguments: Vec<_> = std::env::args_os().collect();
     ExitCode::from(toller_cli::main(&arguments))
 }

@@ -72,7 +72,7 @@ fn npy() -> TestResult {
     }
     assert!(matches!(error(open(&["f8.npy"], &rows))?, ExchangeError::Doubles { .. }));
     holds("f8.npy", &SourceOptions { narrow_f64: true, ..rows.clone() }, &numbers(0), Precision::F32)?;
-    for (name, says) in [("fortran.npy", "Fortran"), ("ints.npy", "<i4"), ("flat.npy", "1 dimensions")] {
+    for (name, says) in [("fortran.npy", "Fortran"), ("ints.npy", "<i4"), ("flat.npy", "1 dimension,")] {
         let refused = error(open(&[name], &rows))?;
         assert!(refused.to_string().contains(says), "{refused}");
         assert!(refused.remedy().is_some());

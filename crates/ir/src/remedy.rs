@@ -285,6 +285,9 @@ impl Explain for io::Error {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free some space on that disk and run the same command again"
             }
+            io::ErrorKind::FileTooLarge => {
+                "raise the limit of a file's size (`ulimit -f`), or write to a disk that takes larger files"
+            }
             io::ErrorKind::NotFound => "check the path; relative paths start at the current directory",
             io::ErrorKind::PermissionDenied => "check the permissions of the file and of its directory",
             io::ErrorKind::UnexpectedEof => "copy or download the file again; it is incomplete",

@@ -204,6 +204,7 @@ impl PySearcher {
             interpolate,
             title_separator,
             windows: None,
+            cut_queries: false,
             unavailable: if skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
         };
         let at_a_time = (QUERIES / depth.max(1)).clamp(1, self.at_a_time);

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
+use std::time::Instant;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use toller_encoder::CrossEncoder;
 use toller_engine::{Encoder, Engine, Role};
 use toller_ir::AnyError;
@@ -65,6 +66,8 @@ pub(crate) struct App {
     open: Option<OpenSystems>,
     collection: RwLock<Option<Arc<Collection>>>,
     reloading: Mutex<()>,
+    /// Has a permit for each token that may be inspected at a time.
+    inspecting: Arc<Semaphore>,
     pub(crate) keys: Option<Keys>,
     /// Whether only names of this machine are answered to: nothing else keeps pages of other sites out.
     pub(crate) only_local_names: bool,
@@ -107,6 +110,7 @@ impl App {
             scorer: scorer.transpose()?,
             collection: RwLock::new(None),
             reloading: Mutex::default(),
+            inspecting: Arc::new(Semaphore::new(most_inspected(&limits) as usize)),
             phase: Phase::default(),
             open: systems,
             engine,
@@ -171,11 +175,21 @@ impl App {
         collection.ok_or_else(|| Failure::new(Reason::NotServed, "the server has nothing to search"))
     }
 
-    /// The names of the embedding model and of the reranker, as answers have them.
-    pub(crate) fn model_names(&self) -> [Option<&str>; 2] {
+    /// All names of the embedding model and of the reranker.
+    fn names(&self) -> [&[String]; 2] {
         let embedder = self.embedder.as_ref().map(|named| named.names.as_slice());
         let scorer = self.scorer.as_ref().map(|named| named.names.as_slice());
-        [embedder, scorer].map(|names| names?.first().map(String::as_str))
+        [embedder, scorer].map(Option::unwrap_or_default)
+    }
+
+    /// The names of the embedding model and of the reranker, as answers have them.
+    pub(crate) fn model_names(&self) -> [Option<&str>; 2] {
+        self.names().map(|names| names.first().map(String::as_str))
+    }
+
+    /// Every name that a request may give.
+    pub(crate) fn served_names(&self) -> impl Iterator<Item = &str> {
+        self.names().into_iter().flatten().map(String::as_str)
     }
 
     /// The name of the embedding model in answers. An error if a request names another model.
@@ -190,6 +204,23 @@ impl App {
         named(self.scorer.as_ref(), asked)
     }
 
+    /// Waits until the tokens of texts of this many bytes may be in memory, which takes many times their
+    /// size. Texts that are too many for that have it alone.
+    pub(crate) async fn inspecting(
+        &self,
+        bytes: usize,
+        deadline: Instant,
+    ) -> Result<OwnedSemaphorePermit, Failure> {
+        let most = most_inspected(&self.limits);
+        let permits = u32::try_from(bytes).unwrap_or(most).min(most);
+        let permit = self.inspecting.clone().acquire_many_owned(permits);
+        let late = || Failure::new(Reason::Timeout, "the deadline passed before the texts were tokenized");
+        match tokio::time::timeout_at(deadline.into(), permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(late()),
+        }
+    }
+
     /// An error for too many texts, or none.
     pub(crate) fn check_count(&self, field: &str, count: usize) -> Result<(), Failure> {
         let most = self.limits.texts;
@@ -201,6 +232,11 @@ impl App {
             _ => Ok(()),
         }
     }
+}
+
+/// Tokens that may be inspected at a time.
+fn most_inspected(limits: &Limits) -> u32 {
+    u32::try_from(limits.queued_tokens).unwrap_or(u32::MAX >> 3)
 }
 
 fn named<'a, M>(model: Option<&'a Named<M>>, asked: Option<&str>) -> Result<(&'a M, &'a str), Failure> {
@@ -251,7 +287,7 @@ impl Phase {
     }
 }
 
-/// A request that is being answered. Clients that hang up end it, too.
+/// A request that is being answered, until the answer is sent. Clients that hang up end it, too.
 pub(crate) struct InFlight(Arc<App>);
 
 impl InFlight {

@@ -1,12 +1,13 @@
-//! What handlers take out of a request: its body as JSON, its deadline.
+//! What handlers take out of a request: its body as JSON, its parameters, its deadline.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::to_bytes;
-use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use toller_ir::in_words_of_json;
@@ -25,6 +26,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         if media_type.is_some_and(|media_type| !is_json(media_type)) {
             return Err(Failure::new(Reason::MediaType, "the body must be of type application/json"));
         }
+        let encoding = request.headers().get(CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("?"));
+        if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+            let message =
+                format!("the body has Content-Encoding {encoding:?}; send it as it is, without this header");
+            return Err(Failure::new(Reason::ContentEncoding, message));
+        }
         let most = app.limits.body_bytes;
         let too_large = || Failure::new(Reason::TooLarge, format!("the body has more than {most} bytes"));
         let length =
@@ -38,7 +45,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             true => too_large(),
             false => Failure::new(Reason::Syntax, format!("the body cannot be read: {error}")),
         })?;
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+        // Some programs write a byte order mark, and RFC 8259 lets readers ignore it.
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        serde_json::from_slice(bytes).map(Self).map_err(|error| {
             let reason = if error.classify() == Category::Data { Reason::Invalid } else { Reason::Syntax };
             let said = match bytes.trim_ascii_start().first() {
                 // Every body is an object.
@@ -57,6 +66,44 @@ fn is_json(media_type: &str) -> bool {
 
 fn is_length_limit(error: &axum::Error) -> bool {
     std::error::Error::source(error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>())
+}
+
+/// The parts of the path that the route leaves open.
+pub(crate) struct InPath<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Arc<App>> for InPath<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failure> {
+        let found = Path::from_request_parts(parts, app).await;
+        found.map(|Path(found)| Self(found)).map_err(|error| {
+            Failure::new(Reason::Syntax, format!("the path is not as expected: {}", error.body_text()))
+        })
+    }
+}
+
+/// The parameters behind the path.
+pub(crate) struct Parameters<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Parameters<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Failure> {
+        let failed =
+            |said: &str| Failure::new(Reason::Syntax, format!("the parameters are not as expected: {said}"));
+        check_parameters(parts.uri.query())?;
+        let found = Query::try_from_uri(&parts.uri).map(|Query(found)| Self(found));
+        found.map_err(|error| {
+            let said = error.body_text();
+            failed(&in_words_of_json(said.rsplit_once("query string: ").map_or(&*said, |(_, said)| said)))
+        })
+    }
+}
+
+/// Refuses what is not UTF-8, in whose place U+FFFD would be searched for.
+pub(crate) fn check_parameters(query: Option<&str>) -> Result<(), Failure> {
+    let decoded = percent_decode_str(query.unwrap_or_default()).decode_utf8();
+    decoded.map(drop).map_err(|_| Failure::new(Reason::Syntax, "the parameters are not UTF-8"))
 }
 
 /// When a request must be answered: `x-timeout-ms` after its head, at most the server's own limit.

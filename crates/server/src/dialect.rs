@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{ACCEPT_ENCODING, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -41,6 +41,9 @@ impl Dialect {
         if let Some(value) = retry_after.and_then(|secs| HeaderValue::from_str(&secs.to_string()).ok()) {
             response.headers_mut().insert(RETRY_AFTER, value);
         }
+        if failure.reason == Reason::ContentEncoding {
+            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
         response
     }
 
@@ -75,7 +78,7 @@ impl Dialect {
             (Reason::NotFound, "There is no such model or document"),
             (Reason::SlowBody, "The body took too long to come"),
             (Reason::TooLarge, "The body is too large"),
-            (Reason::MediaType, "The body is not JSON"),
+            (Reason::MediaType, "The body is not JSON, or it is compressed"),
             (Reason::Invalid, "A value cannot be used"),
             (Reason::NotServed, "The server was started without what this needs"),
             (Reason::Overloaded, "Too much waits already; Retry-After says when to try again"),

@@ -154,6 +154,9 @@ impl Embedder {
     fn checked(&self, ids: Vec<u32>, place: usize, role: Role) -> Result<Tokens, Failure> {
         let tower = self.tower(role);
         let (most, vocabulary) = (tower.max_length(), tower.vocabulary());
+        if ids.is_empty() {
+            return Err(Failure::new(Reason::Empty, format!("input {place} has no tokens")));
+        }
         if ids.len() > most {
             return Err(Failure::invalid(format!(
                 "input {place} has {} tokens of at most {most}",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use toller_ir::{Explain, Setting, Term};
+use toller_ir::{Explain, Remedy, Setting, Term};
 
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(crate) enum Reason {
     TooLarge,
     /// The body has another media type than JSON.
     MediaType,
+    /// The body is compressed.
+    ContentEncoding,
     /// The body took too long to come.
     SlowBody,
     /// The key is missing or wrong.
@@ -28,6 +30,8 @@ pub(crate) enum Reason {
     Forbidden,
     /// There is no such route or document.
     NotFound,
+    /// The route has other methods.
+    Method,
     /// There is no such model.
     ModelNotFound,
     /// The server was started without what this route needs.
@@ -51,10 +55,12 @@ impl Reason {
             Self::Invalid => "invalid",
             Self::TooLarge => "too_large",
             Self::MediaType => "media_type",
+            Self::ContentEncoding => "content_encoding",
             Self::SlowBody => "slow_body",
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
             Self::NotFound => "not_found",
+            Self::Method => "method_not_allowed",
             Self::ModelNotFound => "model_not_found",
             Self::NotServed => "not_served",
             Self::Overloaded => "overloaded",
@@ -70,11 +76,12 @@ impl Reason {
             Self::Syntax | Self::Empty => StatusCode::BAD_REQUEST,
             Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::MediaType | Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound | Self::ModelNotFound => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotServed => StatusCode::FAILED_DEPENDENCY,
             Self::Overloaded => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -116,11 +123,13 @@ impl Failure {
         Self { retry_after: Some(retry_after), ..Self::new(Reason::Overloaded, message) }
     }
 
-    /// The error of a library, with its remedy if that is about a request or the server's start.
+    /// The error of a library, with its remedy if that is about a request or the server's start. What fails
+    /// in the server itself is for its administrator to remedy, not for a client.
     pub(crate) fn of(reason: Reason, error: &dyn Explain) -> Self {
         let is_known =
             |term: &Term| term.command.is_none() && term.setting.is_none_or(|of| name(of).is_some());
-        let remedy = error.remedy().filter(|remedy| remedy.terms().all(is_known)).map(|remedy| {
+        let is_for_client = |remedy: &Remedy| reason != Reason::Backend && remedy.terms().all(is_known);
+        let remedy = error.remedy().filter(is_for_client).map(|remedy| {
             let named = |setting: Setting| name(setting).unwrap_or_default();
             format!(" ({})", remedy.render(|term| term.spelled(|command| command.name(), named)))
         });
@@ -142,5 +151,19 @@ impl Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         (self.reason.status(), Extension(self)).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::{Failure, Reason};
+
+    #[test]
+    fn clients_are_not_told_what_the_administrator_has_to_do() {
+        let error = Error::from(ErrorKind::NotFound);
+        assert!(Failure::of(Reason::Invalid, &error).message.starts_with(&format!("{error} (")));
+        assert_eq!(Failure::of(Reason::Backend, &error).message, error.to_string());
     }
 }

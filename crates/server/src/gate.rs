@@ -18,6 +18,7 @@ use crate::dialect::Dialect;
 use crate::failure::{Failure, Reason};
 use crate::keys::Rights;
 use crate::log::Line;
+use crate::sending::counted;
 
 /// The header of a request's identifier.
 const REQUEST_ID: &str = "x-request-id";
@@ -43,8 +44,7 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
     let (status, time) = (response.status().as_u16(), started.elapsed());
     app.metrics.answered(route.as_ref().map_or("other", MatchedPath::as_str), method, status, time);
     app.log.request(&Line { id: &id, method, path: &path, status, time });
-    drop(in_flight);
-    response
+    counted(response, in_flight)
 }
 
 /// Refuses requests that name another host, if the server has no keys and listens to this machine alone. A
@@ -133,6 +133,9 @@ fn method_name(method: &Method) -> &'static str {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
         Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
         Method::OPTIONS => "OPTIONS",
         _ => "other",
     }

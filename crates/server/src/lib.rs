@@ -22,6 +22,7 @@ mod routes;
 mod runs;
 mod schedule;
 mod scorer;
+mod sending;
 mod serve;
 mod signals;
 mod tei_metrics;

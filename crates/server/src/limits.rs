@@ -29,6 +29,8 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// The time that the body of a request may take.
     pub body_timeout: Duration,
+    /// The time in which a client must take something of its answer, or the connection ends.
+    pub write_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -44,8 +46,11 @@ impl Default for Limits {
             queued_queries: 1024,
             timeout: Duration::from_secs(60),
             connections: 1024,
-            head_timeout: Duration::from_secs(15),
+            // Above the 60 seconds for which proxies usually keep a connection: who closes it first must be
+            // the proxy, which would else send a request to nobody.
+            head_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
         }
     }
 }

@@ -19,10 +19,13 @@ struct Described(&'static str, &'static str);
 const REQUESTS: Described = Described("toller_requests_total", "Requests by route, method and status.");
 const REQUEST_SECONDS: Described =
     Described("toller_request_seconds", "From the head of a request to its answer.");
-const IN_FLIGHT: Described = Described("toller_requests_in_flight", "Requests that are being answered.");
+const IN_FLIGHT: Described =
+    Described("toller_requests_in_flight", "Requests whose answers are not sent yet.");
 const CONNECTIONS: Described = Described("toller_connections", "Open connections.");
-const TEXTS: Described = Described("toller_texts_total", "Texts or pairs that a model was given.");
-const TOKENS: Described = Described("toller_tokens_total", "Tokens that a model was given.");
+const TEXTS: Described =
+    Described("toller_texts_total", "Texts or pairs that a model was given, except by searches.");
+const TOKENS: Described =
+    Described("toller_tokens_total", "Tokens that a model was given, except by searches.");
 const WAITING: Described =
     Described("toller_queue_waiting", "Tokens or queries that wait or are being computed.");
 const REFUSED: Described = Described("toller_queue_refused_total", "Requests that had no room in a queue.");

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use toller_encoder::{CrossEncoder, EncoderError};
 use toller_engine::Engine;
-use toller_tokenizer::Tokens;
+use toller_tokenizer::{TokenizedText, Tokens};
 
 use crate::ServerError;
 use crate::embedder::capacity;
@@ -66,6 +66,11 @@ impl Classified {
     }
 }
 
+/// The tokens of the first text of a pair, which is cut if it would leave no room for the second, and may be.
+fn first(model: &CrossEncoder, text: &str, cut: Cut) -> Result<TokenizedText, EncoderError> {
+    if cut.truncate { model.tokenize_query_cut(text) } else { model.tokenize(text) }
+}
+
 impl Scorer {
     pub(crate) fn start(
         engine: Arc<Engine>,
@@ -96,7 +101,7 @@ impl Scorer {
         let this = self.clone();
         on_texts(query.len() + texts.iter().map(String::len).sum::<usize>(), move || {
             let model = this.model();
-            let query = model.tokenize(&query).map_err(|error| Failure::of(Reason::Invalid, &error))?;
+            let query = first(model, &query, cut).map_err(|error| Failure::of(Reason::Invalid, &error))?;
             let pair = |text: &String| {
                 let text = model.tokenize(text)?;
                 Ok::<_, EncoderError>((model.pair(&query, &text)?, model.cuts_pair(&query, &text)))
@@ -120,9 +125,9 @@ impl Scorer {
             let model = this.model();
             let tokens = |input: &Classified| match input {
                 Classified::Text(text) => Ok(model.tokenizer().encode_cut(text, cut.side)?),
-                Classified::Pair(first, second) => {
-                    let [first, second] = [model.tokenize(first)?, model.tokenize(second)?];
-                    Ok((model.pair(&first, &second)?, model.cuts_pair(&first, &second)))
+                Classified::Pair(one, other) => {
+                    let [one, other] = [first(model, one, cut)?, model.tokenize(other)?];
+                    Ok((model.pair(&one, &other)?, model.cuts_pair(&one, &other)))
                 }
             };
             let inputs = inputs.iter().zip(0..);

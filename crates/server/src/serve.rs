@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::{App, Service};
 use crate::routes::router;
+use crate::sending::Patient;
 use crate::signals::{Signal, Signals};
 use crate::texts::blocking;
 use crate::upkeep::keep_up;
@@ -132,17 +133,17 @@ impl Connections {
     }
 
     fn serve(&self, stream: TcpStream, room: OwnedSemaphorePermit) {
-        let Limits { head_timeout, .. } = self.app.limits;
+        let Limits { head_timeout, write_timeout, .. } = self.app.limits;
         // Small answers are not held back to be sent together. A stream without the option works as well.
         let _ = stream.set_nodelay(true);
         let (app, router, watcher) = (self.app.clone(), self.router.clone(), self.graceful.watcher());
         tokio::spawn(async move {
             app.metrics.connections.increment(1.0);
             match &app.tls {
-                None => speak(stream, router, watcher, head_timeout).await,
+                None => speak(Patient::new(stream, write_timeout), router, watcher, head_timeout).await,
                 Some(tls) => {
                     if let Some(stream) = tls.accept(stream, head_timeout).await {
-                        speak(stream, router, watcher, head_timeout).await;
+                        speak(Patient::new(stream, write_timeout), router, watcher, head_timeout).await;
                     }
                 }
             }

@@ -28,8 +28,8 @@ pub struct TextsOptions {
     /// Where the index is kept.
     pub directory: Option<PathBuf>,
     /// The folder for the indexes of collections for which no directory is given. Without it, or if nothing
-    /// can be written there, an index is kept next to its collection; if that cannot be written either, in the
-    /// temporary directory as long as it is open.
+    /// can be written there, an index is kept next to its collection; if that cannot be written either, in
+    /// the temporary directory as long as it is open.
     pub cache: Option<PathBuf>,
 }
 

@@ -139,6 +139,12 @@ impl Tokenizer {
         first.len() + second.len() + self.template.pair_specials() > self.max_length
     }
 
+    /// The first text of a pair, cut to half of the room for both if it leaves no room for the second.
+    pub fn leave_room(&self, first: TokenizedText) -> Result<TokenizedText, TokenizerError> {
+        let room = room(self.max_length, self.template.pair_specials())?;
+        Ok(if first.len() < room { first } else { self.cut(&first.ids, room / 2).to_vec().into() })
+    }
+
     /// The tokens of a title and a text. If they are too long together, the longer one is cut.
     pub fn encode_titled(&self, title: &str, text: &str) -> Result<Tokens, TokenizerError> {
         let truncation = PairTruncation::LongestFirst;

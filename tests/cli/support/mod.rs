@@ -117,7 +117,18 @@ impl Workspace {
     /// `toller` with arguments that are separated by blanks, ready to run in the folder. It uses neither
     /// the network nor the caches of this machine.
     pub(crate) fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_toller"));
+        self.prepared(Command::new(env!("CARGO_BIN_EXE_toller")), arguments)
+    }
+
+    /// The same where no file may have more than this many times 512 bytes.
+    pub(crate) fn command_with_file_limit(&self, arguments: &str, blocks: usize) -> Command {
+        let mut shell = Command::new("sh");
+        let limited = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        shell.args(["-c", &limited, env!("CARGO_BIN_EXE_toller")]);
+        self.prepared(shell, arguments)
+    }
+
+    fn prepared(&self, mut command: Command, arguments: &str) -> Command {
         command
             .args(arguments.split_whitespace())
             .current_dir(self.folder.path())

@@ -167,6 +167,7 @@ impl RerankingArgs {
                 stride: stride.unwrap_or(length.div_ceil(2)) as usize,
                 aggregate: *aggregate,
             }),
+            cut_queries: false,
             unavailable: if self.skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
         }
     }

@@ -290,6 +290,19 @@ impl CrossEncoder {
         Ok(self.tokenizer.tokenize(text, self.truncation)?)
     }
 
+    /// The same for a query, which is cut to half of the room if it would leave no room for a passage and
+    /// passages alone are cut otherwise.
+    ///
+    /// # Errors
+    /// As [`Self::tokenize`].
+    pub fn tokenize_query_cut(&self, query: &str) -> Result<TokenizedText, EncoderError> {
+        let tokens = self.tokenize(query)?;
+        Ok(match self.truncation {
+            PairTruncation::OnlySecond => self.tokenizer.leave_room(tokens)?,
+            PairTruncation::LongestFirst => tokens,
+        })
+    }
+
     /// The tokens of a passage in windows of `length` tokens. Each window begins `stride` tokens after the
     /// one before, and the last one ends with the passage. A passage of at most `length` tokens is one
     /// window. `length` and `stride` are at least 1.

@@ -18,6 +18,8 @@ pub struct RerankOptions {
     pub title_separator: Option<String>,
     /// Passages in windows, each scored for itself.
     pub windows: Option<PassageWindows>,
+    /// Whether a query that leaves no room for a passage is cut. Else it is an error.
+    pub cut_queries: bool,
     /// What is done with hits whose text, or whose query's text, is not known.
     pub unavailable: Unavailable,
 }
@@ -31,6 +33,7 @@ impl Default for RerankOptions {
             interpolate: None,
             title_separator: Some(" ".to_owned()),
             windows: None,
+            cut_queries: false,
             unavailable: Unavailable::default(),
         }
     }

@@ -191,7 +191,7 @@ impl Reranker {
             let is_first = scores.is_empty();
             let mut of_model: Vec<Option<f32>> = vec![None; slots];
             let stream = Stream {
-                scorer: Scorer::new(model, self.options.windows),
+                scorer: Scorer::new(model, &self.options),
                 queries: &queries,
                 texts: &self.texts,
                 title_separator: self.options.title_separator.as_deref(),

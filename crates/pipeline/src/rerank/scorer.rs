@@ -3,25 +3,27 @@
 use toller_encoder::{CrossEncoder, EncoderError};
 use toller_tokenizer::{TokenizedText, Tokens};
 
-use super::options::{Aggregate, PassageWindows};
+use super::options::{Aggregate, PassageWindows, RerankOptions};
 
 /// A model and how passages are given to it.
 pub(super) struct Scorer<'a> {
     model: &'a CrossEncoder,
     windows: Option<PassageWindows>,
+    cut_queries: bool,
 }
 
 /// The tokens of a passage: one text, or its windows.
 pub(super) type PassageTokens = Vec<TokenizedText>;
 
 impl<'a> Scorer<'a> {
-    pub(super) fn new(model: &'a CrossEncoder, windows: Option<PassageWindows>) -> Self {
-        Self { model, windows }
+    pub(super) fn new(model: &'a CrossEncoder, options: &RerankOptions) -> Self {
+        Self { model, windows: options.windows, cut_queries: options.cut_queries }
     }
 
     /// Identifies everything that decides the score of a pair of texts.
     pub(super) fn fingerprint(&self) -> String {
-        format!("{} {:?}", self.model.score_fingerprint(), self.windows)
+        let cut = if self.cut_queries { " cut queries" } else { "" };
+        format!("{} {:?}{cut}", self.model.score_fingerprint(), self.windows)
     }
 
     /// The tokens of a batch, at most.
@@ -36,7 +38,7 @@ impl<'a> Scorer<'a> {
     }
 
     pub(super) fn query(&self, text: &str) -> Result<TokenizedText, EncoderError> {
-        self.model.tokenize(text)
+        if self.cut_queries { self.model.tokenize_query_cut(text) } else { self.model.tokenize(text) }
     }
 
     pub(super) fn passage(&self, text: &str) -> Result<PassageTokens, EncoderError> {

@@ -15,7 +15,7 @@ use super::search::{passages_if_served, read, run};
 use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::collection::{Asked, System};
-use crate::failure::Failure;
+use crate::failure::{Failure, Reason};
 use crate::texts::blocking;
 
 /// The version of the protocol whose messages this understands. Those before have batches of messages, or no
@@ -44,12 +44,32 @@ pub(super) struct Message {
 /// An error of JSON-RPC: code and message.
 struct RpcError(i64, String);
 
+impl RpcError {
+    fn answer(&self, id: &Value) -> Value {
+        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": self.0, "message": self.1 } })
+    }
+}
+
 /// Answers a message; notifications have no answer.
 pub(super) async fn answer(
     State(app): State<Arc<App>>,
     deadline: Deadline,
-    Body(message): Body<Message>,
+    body: Result<Body<Value>, Failure>,
 ) -> Response {
+    let message = match body {
+        Ok(Body(message)) => message,
+        Err(failure) if failure.reason == Reason::Syntax => {
+            return refused(RpcError(-32700, failure.message));
+        }
+        Err(failure) => return failure.into_response(),
+    };
+    let message = match Message::deserialize(&message) {
+        Ok(found) if message.is_object() => found,
+        _ => {
+            let said = "a message is an object with a method; this version has no batches of messages";
+            return refused(RpcError(-32600, said.to_owned()));
+        }
+    };
     let Some(id) = message.id else { return StatusCode::ACCEPTED.into_response() };
     let result = match message.method.as_str() {
         "initialize" => Ok(initialized()),
@@ -58,13 +78,16 @@ pub(super) async fn answer(
         "tools/call" => call(&app, deadline, message.params).await,
         other => Err(RpcError(-32601, format!("there is no method {other:?}"))),
     };
-    let answer = match result {
+    Json(match result {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(RpcError(code, message)) => {
-            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
-        }
-    };
-    Json(answer).into_response()
+        Err(error) => error.answer(&id),
+    })
+    .into_response()
+}
+
+/// The answer to what is no message, and so has no identifier.
+fn refused(error: RpcError) -> Response {
+    (StatusCode::BAD_REQUEST, Json(error.answer(&Value::Null))).into_response()
 }
 
 fn initialized() -> Value {

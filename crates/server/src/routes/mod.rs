@@ -15,6 +15,7 @@ mod tei;
 use std::sync::Arc;
 
 use axum::middleware::{from_fn, from_fn_with_state, map_response, map_response_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use utoipa::OpenApi;
@@ -33,6 +34,11 @@ use crate::{gate, tei_metrics};
     description = "Vectors, scores and searches, with the bits of the command line."
 ))]
 struct Document;
+
+/// The failure of what is no route.
+async fn refusal(reason: Reason, message: &'static str) -> Response {
+    Dialect::Own.complete(Failure::new(reason, message).into_response())
+}
 
 /// All routes.
 pub(crate) fn router(app: &Arc<App>) -> Router {
@@ -60,13 +66,19 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(tei::tokens::tokenize))
         .routes(routes!(tei::tokens::decode))
         .routes(routes!(tei::info::info))
-        .route("/", task)
+        .route("/", task.clone())
+        // The same by the name that SageMaker asks for.
+        .route("/invocations", task)
         .layer(map_response_with_state(app.clone(), tei_metrics::observe));
     let openai = OpenApiRouter::new()
         .routes(routes!(openai::embeddings))
         .routes(routes!(openai::models))
+        .routes(routes!(openai::model))
+        .route("/v1/models/{owner}/{name}", get(openai::model))
         .route("/embeddings", post(openai::embeddings))
-        .route("/models", get(openai::models));
+        .route("/models", get(openai::models))
+        .route("/models/{id}", get(openai::model))
+        .route("/models/{owner}/{name}", get(openai::model));
     let own = OpenApiRouter::new()
         .routes(routes!(search::search))
         .routes(routes!(search::document))
@@ -100,11 +112,9 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     router
         .route("/openapi.json", get(openapi.clone()))
         .route("/api-doc/openapi.json", get(openapi))
-        .fallback(|| async {
-            Dialect::Own.complete(axum::response::IntoResponse::into_response(Failure::new(
-                Reason::NotFound,
-                "there is no such route; GET /openapi.json lists them",
-            )))
+        .fallback(|| refusal(Reason::NotFound, "there is no such route; GET /openapi.json lists them"))
+        .method_not_allowed_fallback(|| {
+            refusal(Reason::Method, "the route has other methods; GET /openapi.json lists them")
         })
         .layer(from_fn_with_state(app.clone(), gate::own_name))
         .layer(from_fn_with_state(app.clone(), gate::observe))

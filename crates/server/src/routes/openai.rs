@@ -13,16 +13,16 @@ use utoipa::ToSchema;
 use super::inputs::Input;
 use super::tei::embed::output;
 use crate::app::App;
-use crate::body::{Body, Deadline};
+use crate::body::{Body, Deadline, InPath};
 use crate::dialect::OpenAiFailures;
-use crate::failure::Failure;
+use crate::failure::{Failure, Reason};
 use crate::texts::Cut;
 
 /// Texts to encode.
 #[derive(Deserialize, ToSchema)]
 pub(super) struct EmbeddingsRequest {
     input: Input,
-    model: String,
+    model: Option<String>,
     /// Dimensions that are kept of a vector.
     dimensions: Option<usize>,
     #[serde(default)]
@@ -99,7 +99,7 @@ pub(super) async fn embeddings(
     Deadline(deadline): Deadline,
     Body(request): Body<EmbeddingsRequest>,
 ) -> Result<Json<Embeddings>, Failure> {
-    let (embedder, model) = app.embedder_named(Some(&request.model))?;
+    let (embedder, model) = app.embedder_named(request.model.as_deref())?;
     let role = embedder.role(request.input_type.as_deref())?;
     let output = output(embedder, None, request.dimensions)?;
     let inputs = request.input.checked(&app, "input")?;
@@ -129,11 +129,17 @@ pub(super) struct Models {
 
 /// A model.
 #[derive(Serialize, ToSchema)]
-struct Model {
+pub(super) struct Model {
     id: String,
     object: &'static str,
     created: u64,
     owned_by: &'static str,
+}
+
+impl Model {
+    fn new(id: &str) -> Self {
+        Self { id: id.to_owned(), object: "model", created: 0, owned_by: "toller" }
+    }
 }
 
 /// The models that are served
@@ -144,6 +150,23 @@ struct Model {
     responses((status = 200, body = Models), OpenAiFailures)
 )]
 pub(super) async fn models(State(app): State<Arc<App>>) -> Json<Models> {
-    let model = |id: &str| Model { id: id.to_owned(), object: "model", created: 0, owned_by: "toller" };
-    Json(Models { object: "list", data: app.model_names().into_iter().flatten().map(model).collect() })
+    Json(Models { object: "list", data: app.served_names().map(Model::new).collect() })
+}
+
+/// A model by its name
+#[utoipa::path(
+    get,
+    path = "/v1/models/{id}",
+    tag = "OpenAI",
+    params(("id" = String, Path)),
+    responses((status = 200, body = Model), OpenAiFailures)
+)]
+pub(super) async fn model(
+    State(app): State<Arc<App>>,
+    InPath(parts): InPath<Vec<String>>,
+) -> Result<Json<Model>, Failure> {
+    // Some clients leave the slash of a name as it is.
+    let id = parts.join("/");
+    let missing = || Failure::new(Reason::ModelNotFound, format!("there is no model {id:?} here"));
+    app.served_names().find(|name| *name == id).map(|name| Json(Model::new(name))).ok_or_else(missing)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY};
 use axum::http::header::{X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
 use axum::http::{HeaderMap, HeaderName};
@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use super::runs::wants_page;
 use super::status;
 use crate::app::App;
+use crate::body::InPath;
 use crate::failure::{Failure, Reason};
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -58,7 +59,7 @@ pub(super) async fn page(state: State<Arc<App>>, headers: HeaderMap) -> Result<R
 }
 
 /// A file of the page.
-pub(super) async fn file(Path(name): Path<String>) -> Result<Response, Failure> {
+pub(super) async fn file(InPath(name): InPath<String>) -> Result<Response, Failure> {
     let found = FILES.iter().find(|(own, _, _)| *own == name);
     let missing = || Failure::new(Reason::NotFound, format!("the page has no file {name:?}"));
     let (_, kind, content) = found.ok_or_else(missing)?;

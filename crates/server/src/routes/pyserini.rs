@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use toller_ir::in_words_of_json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::search::{K, NamedHit, passages_if_served, read, run};
 use crate::app::App;
-use crate::body::Deadline;
+use crate::body::{Deadline, InPath, Parameters};
 use crate::collection::{Asked, System};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
@@ -100,16 +98,10 @@ fn system(index: &str) -> Result<System, Failure> {
 )]
 pub(super) async fn search(
     State(app): State<Arc<App>>,
-    Path(index): Path<String>,
+    InPath(index): InPath<String>,
     Deadline(deadline): Deadline,
-    asking: Result<Query<Asking>, QueryRejection>,
+    Parameters(asking): Parameters<Asking>,
 ) -> Result<Json<Candidates>, Failure> {
-    let Query(asking) = asking.map_err(|error| {
-        let said = error.body_text();
-        let said = said.rsplit_once("query string: ").map_or(&*said, |(_, said)| said);
-        let message = format!("the parameters are not as expected: {}", in_words_of_json(said));
-        Failure::new(Reason::Syntax, message)
-    })?;
     let (system, collection) = (system(&index)?, app.collection()?);
     if asking.k1.is_some() || asking.b.is_some() {
         let message = "`k1` and `b` are chosen when the server is started; leave them out";
@@ -152,7 +144,7 @@ pub(super) struct Fetched {
 )]
 pub(super) async fn document(
     State(app): State<Arc<App>>,
-    Path((index, docid)): Path<(String, String)>,
+    InPath((index, docid)): InPath<(String, String)>,
 ) -> Result<Json<Fetched>, Failure> {
     system(&index)?;
     let found = read(&app, docid.clone()).await?;

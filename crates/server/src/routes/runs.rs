@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::page;
 use crate::app::App;
-use crate::body::Deadline;
+use crate::body::{Deadline, check_parameters};
 use crate::collection::Collection;
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
@@ -75,6 +75,7 @@ fn comparison(query: Option<&str>, queries: usize) -> Result<Comparison, Failure
     let mut asked =
         Comparison { runs: Vec::new(), measures: Vec::new(), queries, documents: 5, relevance_level: 1 };
     let mut measures = None;
+    check_parameters(query)?;
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         let bad = || Failure::invalid(format!("`{name}` cannot be {value:?}"));
         let shown = || value.parse().ok().filter(|count| *count <= MOST_SHOWN).ok_or_else(bad);

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use toller_ir::{Passage, Query, counted};
+use toller_ir::{Passage, Query};
 use toller_pipeline::{DocumentLists, best_part, matched_words};
 use toller_sparse::Explanation;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::body::{Body, Deadline};
+use crate::body::{Body, Deadline, InPath};
 use crate::collection::{Asked, Collection, Found, StageScore, System};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
@@ -154,8 +154,8 @@ pub(super) async fn run(
     if !(1..=most).contains(&asked.k) {
         return Err(Failure::invalid(format!("`k` is {}; it is from 1 to {most}", asked.k)));
     }
-    if rerank {
-        // The reranker does not cut queries, and finds that out late.
+    if rerank && !app.limits.truncate {
+        // The reranker finds out late that a query is too long.
         let (scorer, queries) = (app.scorer()?.clone(), queries.to_vec());
         on_texts(queries.iter().map(String::len).sum(), move || {
             let checked = queries.iter().enumerate().try_for_each(|(place, query)| {
@@ -246,9 +246,10 @@ pub(super) async fn search(
 fn check_hits(app: &App, queries: usize, k: usize, texts: bool) -> Result<(), Failure> {
     let (most, with) = if texts { (MOST_TEXTS, " with texts") } else { (MOST_HITS, "") };
     let (most, hits) = (most.max(app.limits.k), queries.saturating_mul(k));
-    if hits > most {
-        let queries = counted(queries, "query");
-        let message = format!("{queries} times `k` {k} are {hits} hits; a request may have {most}{with}");
+    // The `k` of a single query is checked where it is searched for.
+    if queries > 1 && hits > most {
+        let message =
+            format!("{queries} queries times `k` {k} are {hits} hits; a request may have {most}{with}");
         return Err(Failure::invalid(message));
     }
     Ok(())
@@ -335,7 +336,7 @@ pub(super) async fn read(app: &Arc<App>, id: String) -> Result<DocumentAnswer, F
 )]
 pub(super) async fn document(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<DocumentAnswer>, Failure> {
     Ok(Json(read(&app, id).await?))
 }

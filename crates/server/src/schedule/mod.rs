@@ -1,9 +1,9 @@
 //! Requests become batches: threads compute what waits in a bounded queue.
 //!
 //! A request is admitted whole or refused whole. Each thread is a lane: it takes a batch, computes it, and
-//! takes the next. A batch is what is due first, up to a budget; no lane waits for more, or for another lane.
-//! A request that is alone is computed by the threads of all lanes. A request that nobody waits for (its
-//! client hung up, its deadline passed) is not computed.
+//! takes the next. A batch is what is due first, up to a budget, or for a share of the work what is shorter;
+//! no lane waits for more, or for another lane. A request that is alone is computed by the threads of all
+//! lanes. A request that nobody waits for (its client hung up, its deadline passed) is not computed.
 
 mod queue;
 mod rate;
@@ -107,7 +107,7 @@ impl<W: Work> Scheduler<W> {
 
     /// Refuses a request that would be refused however small it were, before work is spent on it.
     pub(crate) fn check(&self, deadline: Instant) -> Result<(), Failure> {
-        let checked = self.shared.lock().room(self.shared.capacity, 1, Instant::now(), deadline);
+        let checked = self.shared.tidied().room(self.shared.capacity, 1, Instant::now(), deadline);
         checked.map(drop).inspect_err(|_| self.shared.metrics.refused.increment(1))
     }
 
@@ -120,7 +120,7 @@ impl<W: Work> Scheduler<W> {
     ) -> Result<Answer<W::Output>, Failure> {
         let (answer, answered) = oneshot::channel();
         let Shared { work, capacity, .. } = &*self.shared;
-        let admitted = self.shared.lock().admit(work, *capacity, kind, items, deadline, answer);
+        let admitted = self.shared.tidied().admit(work, *capacity, kind, items, deadline, answer);
         if let Err(failure) = admitted {
             self.shared.metrics.refused.increment(1);
             return Err(failure);
@@ -157,6 +157,18 @@ impl<W: Work> Drop for Scheduler<W> {
 impl<W: Work> Shared<W> {
     fn lock(&self) -> MutexGuard<'_, Queue<W>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The queue without the requests that nobody waits for: others may have their room.
+    fn tidied(&self) -> MutexGuard<'_, Queue<W>> {
+        let mut queue = self.lock();
+        self.tidy(&mut queue);
+        queue
+    }
+
+    fn tidy(&self, queue: &mut Queue<W>) {
+        self.metrics.abandoned.increment(queue.drop_abandoned() as u64);
+        self.metrics.waiting.set(queue.cost() as f64);
     }
 
     /// Computes batch after batch, until the queue is closed and empty.
@@ -210,9 +222,7 @@ impl<W: Work> Shared<W> {
             queue = self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         loop {
-            let abandoned = queue.drop_abandoned();
-            self.metrics.abandoned.increment(abandoned as u64);
-            self.metrics.waiting.set(queue.cost() as f64);
+            self.tidy(&mut queue);
             match queue.take(&self.work, self.capacity) {
                 Some(batch) => return Some(batch),
                 None if !queue.is_open => return None,

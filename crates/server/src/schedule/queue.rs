@@ -12,9 +12,10 @@ use crate::failure::{Failure, Reason};
 /// When a request is due, and its number.
 ///
 /// A request is due some time after its arrival, in proportion to the time that it takes to compute, rounded
-/// to its class of lengths. So short requests overtake long ones, but none that has waited for as long as its
-/// length deserves: nobody starves. Requests of similar lengths are computed in the order of their arrival.
-/// Batches have no padding, so sorting texts by length would gain nothing else.
+/// to its class of lengths. So short requests overtake long ones. One that has waited for as long as its
+/// length deserves comes first, but lets shorter ones pass for a share of the work: nobody starves. Requests
+/// of similar lengths are computed in the order of their arrival. Batches have no padding, so sorting texts
+/// by length would gain nothing else.
 type Due = (Instant, u64);
 
 /// For how many times the time of its class a request may be overtaken.
@@ -26,22 +27,35 @@ const CLASS: usize = 4;
 /// But for no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A request is admitted if all but a fifth of the time to its deadline is enough: the rate varies.
+/// A request is admitted if all but a fifth of the time to its deadline is enough: the rate varies, and
+/// shorter ones that come later pass for as much.
 const MARGIN: u32 = 5;
+
+/// The part of the work in the order of dues that shorter requests get in addition, so that those who are
+/// first in that order get all but a share of 1 / [`MARGIN`].
+const PASSING: usize = MARGIN as usize - 1;
+
+/// Where a request is in the queue.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    due: Due,
+    /// The longest cost of its class.
+    class: usize,
+    /// Of the items that are not computed yet.
+    cost: usize,
+    deadline: Instant,
+}
 
 /// A request in the queue.
 pub(super) struct Waiting<W: Work> {
-    due: Due,
+    place: Place,
     kind: W::Kind,
     /// The items that are not computed yet, the last one first.
     items: Vec<W::Item>,
-    /// Of these items.
-    cost: usize,
     outputs: Vec<W::Output>,
     arrived: Instant,
     started: Option<Instant>,
     computed: Duration,
-    deadline: Instant,
     answer: oneshot::Sender<Result<Answer<W::Output>, Failure>>,
 }
 
@@ -57,6 +71,10 @@ fn class(cost: usize) -> usize {
 /// The requests that wait.
 pub(super) struct Queue<W: Work> {
     waiting: BTreeMap<Due, Waiting<W>>,
+    /// What is left of the requests with items in a batch.
+    rest: BTreeMap<Due, Place>,
+    /// What shorter requests may pass with, if it is positive; else what they owe.
+    credit: i64,
     /// Of everything that was admitted and is not computed.
     cost: usize,
     next: u64,
@@ -81,6 +99,8 @@ impl<W: Work> Default for Queue<W> {
     fn default() -> Self {
         Self {
             waiting: BTreeMap::new(),
+            rest: BTreeMap::new(),
+            credit: 0,
             cost: 0,
             next: 0,
             computing: 0,
@@ -113,74 +133,97 @@ impl<W: Work> Queue<W> {
     ) -> Result<(), Failure> {
         let arrived = Instant::now();
         let cost: usize = items.iter().map(|item| work.cost(item)).sum();
-        let due = self.room(capacity, cost, arrived, deadline)?;
+        let place = self.room(capacity, cost, arrived, deadline)?;
         self.next += 1;
         self.cost += cost;
         items.reverse();
         let (started, computed, outputs) = (None, Duration::ZERO, Vec::with_capacity(items.len()));
-        let waiting =
-            Waiting { due, kind, items, cost, outputs, arrived, started, computed, deadline, answer };
-        self.waiting.insert(due, waiting);
+        let waiting = Waiting { place, kind, items, outputs, arrived, started, computed, answer };
+        self.waiting.insert(place.due, waiting);
         Ok(())
     }
 
-    /// When a request of this cost would be due, or why it is refused.
+    /// Where a request of this cost would be, or why it is refused.
     pub(super) fn room(
         &self,
         capacity: Capacity,
         cost: usize,
         arrived: Instant,
         deadline: Instant,
-    ) -> Result<Due, Failure> {
+    ) -> Result<Place, Failure> {
         if !self.is_open {
             return Err(Failure::new(Reason::Unavailable, "the server is shutting down"));
         }
-        let patience = self.rate.time_of(class(cost)).saturating_mul(PATIENCE).min(MOST_PATIENCE);
+        let class = class(cost);
+        let patience = self.rate.time_of(class).saturating_mul(PATIENCE).min(MOST_PATIENCE);
         let due = ((arrived + patience).min(deadline), self.next);
+        let place = Place { due, class, cost, deadline };
         if self.cost == 0 {
-            return Ok(due);
+            return Ok(place);
         }
         if let Some(excess) = (self.cost + cost).checked_sub(capacity.queue).filter(|excess| *excess > 0) {
             return Err(Failure::overloaded("the queue is full", self.rate.time_of(excess)));
         }
-        let ends = arrived + self.rate.time_of(self.cost_before(due) + cost);
+        let ends = arrived + self.rate.time_of(self.cost_until_end_of(place, capacity));
         let latest = arrived + deadline.saturating_duration_since(arrived) * (MARGIN - 1) / MARGIN;
         if ends > latest {
             let message = "the request would not be answered before its deadline";
             return Err(Failure::overloaded(message, ends - latest));
         }
-        Ok(due)
+        Ok(place)
     }
 
-    /// The cost of what is computed before a request that is due then.
-    fn cost_before(&self, due: Due) -> usize {
-        self.cost - self.waiting.range(due..).map(|(_, waiting)| waiting.cost).sum::<usize>()
+    /// The cost of what is computed until a request is, at most: in the order of dues, or as one of those
+    /// that pass. What is being computed comes first in any case.
+    fn cost_until_end_of(&self, own: Place, capacity: Capacity) -> usize {
+        let queued = || self.waiting.values().map(|waiting| waiting.place).chain(self.rest.values().copied());
+        let sum = |is_before: &dyn Fn(&Place) -> bool| -> usize {
+            queued().filter(is_before).map(|place| place.cost).sum()
+        };
+        let computing = self.cost - sum(&|_| true);
+        let by_due = sum(&|place| place.due < own.due) + own.cost;
+        let passing = sum(&|place| (place.class, place.due) < (own.class, own.due)) + own.cost;
+        let owed = usize::try_from(-self.credit).unwrap_or(0);
+        // The others get a multiple of what passes, and the batch that earns the first of it.
+        let by_passing = passing + PASSING.saturating_mul(passing + owed).saturating_add(capacity.batch);
+        computing + by_due.min(by_passing)
     }
 
     /// Removes the requests that nobody waits for any more, and returns how many there were.
     pub(super) fn drop_abandoned(&mut self) -> usize {
         let now = Instant::now();
-        let (count, cost) = (self.waiting.len(), &mut self.cost);
-        self.waiting.retain(|_, waiting| {
-            let is_wanted = !waiting.answer.is_closed() && waiting.deadline > now;
+        let (count, cost) = (self.waiting.len() + self.rest.len(), &mut self.cost);
+        let mut keep = |place: &Place, is_wanted: bool| {
             if !is_wanted {
-                *cost -= waiting.cost;
+                *cost -= place.cost;
             }
             is_wanted
+        };
+        self.waiting.retain(|_, Waiting { place, answer, .. }| {
+            keep(place, !answer.is_closed() && place.deadline > now)
         });
-        count - self.waiting.len()
+        self.rest.retain(|_, place| keep(place, place.deadline > now));
+        count - self.waiting.len() - self.rest.len()
     }
 
     /// The next batch: the items that are due first, all of one kind, at most as many as fit or a single one.
-    /// A request that has all lanes for itself gets a batch for all of them.
+    /// Shorter requests than the first one pass if they have the credit for it. A request that has all lanes
+    /// for itself gets a batch for all of them.
     pub(super) fn take(&mut self, work: &W, capacity: Capacity) -> Option<Batch<W>> {
-        let kind = self.waiting.first_key_value()?.1.kind.clone();
+        let first = self.waiting.first_key_value()?.1;
+        let shortest =
+            self.waiting.values().min_by_key(|waiting| (waiting.place.class, waiting.place.due))?;
+        let passes = self.credit > 0 && shortest.place.class < first.place.class;
+        let kind = if passes { shortest } else { first }.kind.clone();
         let is_alone = self.computing == 0 && self.waiting.len() == 1;
         let most = if is_alone { capacity.batch.saturating_mul(capacity.lanes) } else { capacity.batch };
         let mut batch = Batch { kind, items: Vec::new(), cost: 0, shares: Vec::new(), is_alone };
         let of_kind = self.waiting.values().filter(|waiting| waiting.kind == batch.kind);
-        let dues: Vec<Due> = of_kind.map(|waiting| waiting.due).collect();
-        for due in dues {
+        let mut places: Vec<Place> = of_kind.map(|waiting| waiting.place).collect();
+        if passes {
+            places.sort_by_key(|place| (place.class, place.due));
+        }
+        for Place { due, .. } in places {
             let Some(mut waiting) = self.waiting.remove(&due) else { continue };
             let before = batch.items.len();
             while let Some(item) = waiting.items.last() {
@@ -189,13 +232,16 @@ impl<W: Work> Queue<W> {
                     break;
                 }
                 batch.cost += cost;
-                waiting.cost -= cost;
+                waiting.place.cost -= cost;
                 batch.items.extend(waiting.items.pop());
             }
             let is_whole = waiting.items.is_empty();
             match batch.items.len() - before {
                 0 if !is_whole => drop(self.waiting.insert(due, waiting)),
                 taken => {
+                    if !is_whole {
+                        self.rest.insert(due, waiting.place);
+                    }
                     waiting.started.get_or_insert_with(Instant::now);
                     batch.shares.push((waiting, taken));
                 }
@@ -203,6 +249,11 @@ impl<W: Work> Queue<W> {
             if !is_whole {
                 break;
             }
+        }
+        if passes {
+            self.credit -= batch.cost as i64;
+        } else if self.credit <= 0 {
+            self.credit += (batch.cost / PASSING).max(1) as i64;
         }
         self.computing += 1;
         Some(batch)
@@ -223,15 +274,19 @@ impl<W: Work> Queue<W> {
         time: Duration,
     ) {
         waiting.computed += time;
+        let rest = self.rest.remove(&waiting.place.due);
         let answer = match outputs {
             Err(failure) => {
-                self.cost -= waiting.cost;
+                self.cost -= rest.map_or(0, |rest| rest.cost);
                 Err(failure)
             }
             Ok(outputs) => {
                 waiting.outputs.extend(outputs);
                 if !waiting.items.is_empty() {
-                    self.waiting.insert(waiting.due, waiting);
+                    // Else the deadline passed meanwhile, and the rest is not counted any more.
+                    if rest.is_some() {
+                        self.waiting.insert(waiting.place.due, waiting);
+                    }
                     return;
                 }
                 let queued = waiting.started.map_or(Duration::ZERO, |started| started - waiting.arrived);

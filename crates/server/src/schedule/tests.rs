@@ -162,11 +162,7 @@ async fn who_hangs_up_or_is_late_is_not_computed() {
 
 #[tokio::test]
 async fn a_short_request_overtakes_a_long_one_that_has_just_come() {
-    let bench = Bench::new(100, 100_000);
-    let known = bench.ask_soon(&[100]).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    bench.permit();
-    outputs(known).await;
+    let bench = with_known_rate().await;
     // A hundred takes a tenth of a second and more now.
     let first = bench.ask_soon(&[1]).await;
     let long = bench.ask_soon(&[100; 20]).await;
@@ -225,11 +221,7 @@ async fn a_lane_that_gathers_gives_those_it_answered_time_to_ask_again() {
 
 #[tokio::test]
 async fn a_request_that_cannot_be_answered_in_time_is_refused_at_once() {
-    let bench = Bench::new(100, 100_000);
-    let known = bench.ask_soon(&[100]).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    bench.permit();
-    outputs(known).await;
+    let bench = with_known_rate().await;
     let first = bench.ask_soon(&[100; 10]).await;
     let hopeless = bench.ask(true, &[1000], Duration::from_millis(500)).await;
     let failure = hopeless.await.unwrap().unwrap_err();
@@ -239,6 +231,73 @@ async fn a_request_that_cannot_be_answered_in_time_is_refused_at_once() {
         bench.permit();
     }
     assert_eq!(outputs(first).await.len(), 10);
+}
+
+/// A scheduler that knows that a cost of a hundred takes a tenth of a second, or a little more.
+async fn with_known_rate() -> Bench {
+    let bench = Bench::new(100, 100_000);
+    let known = bench.ask_soon(&[100]).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    bench.permit();
+    outputs(known).await;
+    bench
+}
+
+#[tokio::test]
+async fn a_short_request_does_not_count_the_rest_of_a_long_one_that_it_passes() {
+    let bench = with_known_rate().await;
+    // Two seconds, of which a tenth is being computed.
+    let long = bench.ask_soon(&[100; 20]).await;
+    let short = bench.ask(true, &[2], Duration::from_secs(1)).await;
+    assert_eq!(bench.permit(), [100]);
+    assert_eq!(bench.permit(), [2]);
+    assert_eq!(outputs(short).await, [4]);
+    for _ in 1..20 {
+        assert_eq!(bench.permit(), [100]);
+    }
+    assert_eq!(outputs(long).await, [200; 20]);
+}
+
+#[tokio::test]
+async fn a_long_request_that_is_overdue_lets_short_ones_pass_for_a_share_of_the_work() {
+    let bench = with_known_rate().await;
+    let long = bench.ask_soon(&[100; 9]).await;
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    // Its first batch is being computed, and these are due later than its rest.
+    let soon = Duration::from_secs(2);
+    let short = bench.ask(true, &[2], soon).await;
+    let longer = bench.ask(true, &[60], Duration::from_secs(60)).await;
+    let another = bench.ask(true, &[59], Duration::from_secs(60)).await;
+    let batches: Vec<Vec<usize>> = (0..11).map(|_| bench.permit()).collect();
+    // A hundred earns a quarter of it. What passes may cost more, and is paid for afterwards.
+    let places = |items: &[usize]| batches.iter().position(|batch| batch == items);
+    assert_eq!(places(&[2, 60]), Some(1), "{batches:?}");
+    let after = places(&[59]).unwrap();
+    assert!((3..6).contains(&after), "{batches:?}");
+    assert_eq!(outputs(short).await, [4]);
+    assert_eq!(outputs(longer).await, [120]);
+    assert_eq!(outputs(another).await, [118]);
+    assert_eq!(outputs(long).await, [200; 9]);
+}
+
+#[tokio::test]
+async fn who_is_late_takes_no_room_from_others() {
+    let bench = Bench::new(10, 20);
+    let first = bench.ask_soon(&[1]).await;
+    let late = bench.ask(true, &[19], Duration::from_millis(50)).await;
+    assert_eq!(reason(late).await, Reason::Timeout);
+    let next = bench.ask_soon(&[10]).await;
+    assert_eq!(bench.permit(), [1]);
+    assert_eq!(bench.permit(), [10]);
+    assert_eq!(outputs(first).await, [2]);
+    assert_eq!(outputs(next).await, [20]);
+    // The same for the rest of a request that is being computed.
+    let late = bench.ask(true, &[9, 9], Duration::from_millis(50)).await;
+    assert_eq!(reason(late).await, Reason::Timeout);
+    let next = bench.ask_soon(&[10]).await;
+    assert_eq!(bench.permit(), [9]);
+    assert_eq!(bench.permit(), [10]);
+    assert_eq!(outputs(next).await, [20]);
 }
 
 #[tokio::test]

@@ -130,6 +130,8 @@ fn the_hits_of_a_request_are_limited_together() {
         assert!(refused.status == 422 && said.contains(most), "{said}");
     }
     assert_eq!(ask(2001, 5, false).status, 200);
+    let said = ask(1, 3_000_000, false).json()["error"].as_str().unwrap().to_owned();
+    assert_eq!(said, "`k` is 3000000; it is from 1 to 10000");
 }
 
 #[test]

@@ -79,6 +79,12 @@ fn what_is_served_is_described() {
     );
     assert_eq!(info["systems"], json!(["hybrid", "dense", "sparse"]));
     assert_eq!(info["dimensions"], server.encoder.dim());
+    // The model has no prompts.
+    assert_eq!(info["default_prompt_name"], Value::Null);
+    for name in ["tiny-bert", "org/tiny-bert", "org%2Ftiny-reranker"] {
+        let model = server.get(&format!("/v1/models/{name}")).ok();
+        assert_eq!(model["id"], name.replace("%2F", "/"));
+    }
     let answer = server.post("/embed", &json!({"inputs": ["one", "two"]}));
     assert_eq!(answer.ok().as_array().unwrap().len(), 2);
     for header in ["x-compute-tokens", "x-compute-characters", "x-queue-time", "x-request-id"] {

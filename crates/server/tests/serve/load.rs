@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use toller_server::{Limits, ServerError};
 
-use crate::support::{Running, read_answer};
+use crate::support::{Client, Running, read_answer};
 
 #[test]
 fn what_does_not_fit_is_refused_with_the_time_to_come_back() {
@@ -45,8 +45,8 @@ fn what_does_not_fit_is_refused_with_the_time_to_come_back() {
 }
 
 /// The value of a metric, if it is there.
-fn metric(server: &Running, name: &str) -> Option<f64> {
-    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+fn metric(client: &mut Client, name: &str) -> Option<f64> {
+    let metrics = String::from_utf8(client.send("GET", "/metrics", &[], b"").body).unwrap();
     let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.map(|value| value.parse().unwrap())
 }
@@ -54,7 +54,9 @@ fn metric(server: &Running, name: &str) -> Option<f64> {
 /// Waits until a metric is as expected.
 fn wait_for(server: &Running, name: &str, expected: impl Fn(f64) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    while !metric(server, name).is_some_and(&expected) {
+    // One connection: an answer is sent before the next request is counted.
+    let mut client = server.client();
+    while !metric(&mut client, name).is_some_and(&expected) {
         assert!(Instant::now() < deadline, "{name}");
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -79,7 +81,10 @@ fn a_client_that_hangs_up_frees_its_work() {
     wait_for(&server, "toller_queue_abandoned_total{queue=\"embed\"}", |abandoned| abandoned > 0.0);
     wait_for(&server, "toller_requests_in_flight", |in_flight| in_flight == 1.0);
     wait_for(&server, "toller_queue_waiting{queue=\"embed\"}", |waiting| waiting == 0.0);
-    assert!(metric(&server, "toller_batch_items_sum{queue=\"embed\"}").is_some_and(|texts| texts < 8000.0));
+    let mut client = server.client();
+    assert!(
+        metric(&mut client, "toller_batch_items_sum{queue=\"embed\"}").is_some_and(|texts| texts < 8000.0)
+    );
 }
 
 /// Sends a request without its last byte: it is under way until that comes.
@@ -126,6 +131,49 @@ fn what_is_under_way_is_answered_before_the_end() {
     assert_eq!(answer.ok().as_array().unwrap().len(), 1);
     assert!(server.end().is_ok());
     assert!(TcpStream::connect(server.address).is_err());
+}
+
+/// A client that has asked for an answer of more bytes than the system keeps for it, and reads the first one.
+fn begin_reading(server: &Running) -> TcpStream {
+    let body = json!({ "inputs": "a duck, ".repeat(120_000) }).to_string();
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let head =
+        format!("POST /tokenize HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all((head + &body).as_bytes()).unwrap();
+    stream.peek(&mut [0; 1]).unwrap();
+    stream
+}
+
+#[test]
+fn an_answer_that_is_being_sent_is_sent_to_its_end() {
+    let mut server = Running::start();
+    let stream = begin_reading(&server);
+    server.control.drain();
+    // Longer than idle connections have to end.
+    std::thread::sleep(Duration::from_millis(2500));
+    let (answer, _) = read_answer(&mut BufReader::new(stream)).unwrap();
+    assert!(answer.body.len() > 20_000_000, "{}", answer.body.len());
+    assert_eq!(answer.ok().as_array().unwrap().len(), 1);
+    assert!(server.end().is_ok());
+}
+
+#[test]
+fn an_answer_that_is_cut_by_the_end_is_counted() {
+    let mut server = Running::with(Limits::default(), None, Duration::from_millis(100));
+    let _stream = begin_reading(&server);
+    assert!(matches!(server.end(), Err(ServerError::Undrained { requests: 1 })));
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_waited_for() {
+    let limits = Limits { write_timeout: Duration::from_millis(300), ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    let stream = begin_reading(&server);
+    // Those of the metrics are left.
+    wait_for(&server, "toller_requests_in_flight", |in_flight| in_flight == 1.0);
+    wait_for(&server, "toller_connections", |connections| connections == 1.0);
+    assert!(read_answer(&mut BufReader::new(stream)).is_err());
 }
 
 #[test]

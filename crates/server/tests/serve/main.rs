@@ -7,6 +7,7 @@ mod golden;
 mod load;
 mod malformed;
 mod page;
+mod refusals;
 mod stages;
 mod support;
 mod tls;

@@ -114,6 +114,7 @@ impl Running {
 
     pub(crate) fn over(limits: Limits, keys: Option<Keys>, drain: Duration, tls: Option<Tls>) -> Self {
         let engine = Arc::new(Engine::builder().threads(2).build().unwrap());
+        let cut_queries = limits.truncate;
         let encoder = engine.encoder(&fixture("tiny-bert"), &EncoderOptions::default()).unwrap();
         let reranker =
             engine.cross_encoder(&fixture("cross-encoders/roberta"), &CrossEncoderOptions::default());
@@ -133,7 +134,7 @@ impl Running {
                 let hybrid = engine.hybrid(searchers, fusion, 100, Collections::Same)?;
                 let files = engine.collection_files(&[path.join("corpus.jsonl")])?;
                 let texts = Arc::new(engine.texts(&files, &TextsOptions::default())?);
-                let options = RerankOptions { depth: 3, ..RerankOptions::default() };
+                let options = RerankOptions { depth: 3, cut_queries, ..RerankOptions::default() };
                 let reranker = engine.reranker(vec![reranker.clone()], texts.clone(), options)?;
                 Ok(Systems {
                     sparse: Some(sparse),

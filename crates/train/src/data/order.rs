@@ -18,8 +18,8 @@ impl Order {
     }
 
     /// The same, but examples that have a key in common come into different batches of `size`. `keys` are
-    /// those of each example. An example that finds no place waits for the next epoch. Others of this one come
-    /// again in turn, so that none comes much more often than another. `None` if there is no such batch.
+    /// those of each example. An example that finds no place waits for the next epoch. Others of this one
+    /// come again in turn, so that none comes much more often than another. `None` if there is no such batch.
     pub(crate) fn apart(keys: &[Vec<u64>], size: usize, seed: u64, epoch: u64) -> Option<Self> {
         let all = Self::new(keys.len(), seed, epoch).examples;
         let mut examples = Vec::with_capacity(all.len());

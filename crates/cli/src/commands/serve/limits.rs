@@ -47,6 +47,11 @@ pub(super) struct LimitArgs {
     /// Open connections
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections, value_parser = at_least_1)]
     max_connections: usize,
+
+    /// Time that a connection may be idle, and that the head of a request may take, in seconds
+    #[arg(long, value_name = "N", default_value_t = Limits::default().head_timeout.as_secs(),
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    idle_seconds: u64,
 }
 
 fn at_least_1(text: &str) -> Result<usize, String> {
@@ -69,6 +74,7 @@ impl LimitArgs {
             queued_queries: self.max_queued_queries,
             timeout: Duration::from_millis(self.timeout_ms),
             connections: self.max_connections,
+            head_timeout: Duration::from_secs(self.idle_seconds),
             ..Limits::default()
         }
     }

@@ -128,16 +128,17 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     let scoring = args.scoring.options(*max_length, compute, &engine)?;
     let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
     let models = Models { encoder: encoder.transpose()?, reranker: reranker.transpose()?.map(Arc::new) };
+    let limits = args.limits.limits();
     let service = Service {
         encoder: named(args.model.as_deref(), &args.served_model_name, models.encoder.clone()),
         reranker: named(args.reranker.as_deref(), &[], models.reranker.clone()),
-        systems: args.systems.opener(models, compute.device, &engine, ui)?,
+        systems: args.systems.opener(models, compute.device, limits.truncate, &engine, ui)?,
         role: args.role,
         keys,
         tls,
         protect_metrics: args.protect_metrics,
         tei_metrics: args.tei_metrics,
-        limits: args.limits.limits(),
+        limits,
         log: match args.log {
             LogFormat::Text if !ui.quiet => Log::text(std::io::stderr()),
             LogFormat::Json => Log::json(std::io::stderr()),

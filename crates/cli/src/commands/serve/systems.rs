@@ -127,6 +127,7 @@ impl SystemArgs {
         &self,
         models: Models,
         device: Device,
+        cut_queries: bool,
         engine: &Arc<Engine>,
         ui: &Ui,
     ) -> crate::Result<Option<OpenSystems>> {
@@ -149,6 +150,7 @@ impl SystemArgs {
             fusion: self.fusion()?,
             depth: self.fusion_depth as usize,
             rerank_depth: self.rerank_depth as usize,
+            cut_queries,
             corpus: engine.collection_files(&self.corpus)?,
             texts: TextsOptions {
                 reading: self.collection.options(self.bad_lines.skip_bad_lines),
@@ -176,6 +178,7 @@ struct Plan {
     fusion: Option<Fusion>,
     depth: usize,
     rerank_depth: usize,
+    cut_queries: bool,
     corpus: Vec<Input>,
     texts: TextsOptions,
     runs: Option<RunPaths>,
@@ -218,6 +221,7 @@ impl Plan {
                 let options = RerankOptions {
                     depth: self.rerank_depth,
                     unavailable: Unavailable::Refuse,
+                    cut_queries: self.cut_queries,
                     ..RerankOptions::default()
                 };
                 Some(Arc::new(engine.reranker(vec![model.clone()], texts.clone(), options)?))

@@ -21,6 +21,9 @@ use crate::ui::Ui;
 /// Among points of equal value the smallest k1 is chosen, then the smallest b. The value is that of `toller
 /// eval` on the output of `toller search` with these parameters.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "toller tune bm25 [OPTIONS] --sparse <DIR> --queries <FILE>...\n           --qrels <FILE>"
+)]
 pub struct Bm25Args {
     /// Inverted index to search
     #[arg(long, value_name = "DIR")]

@@ -57,7 +57,10 @@ pub(in crate::routes) async fn info(State(app): State<Arc<App>>) -> Result<Json<
         info["max_input_length"] = json!(tower.max_length());
         info["model_sha"] = json!(embedder.encoder().model().fingerprint());
         info["dimensions"] = json!(embedder.encoder().dim());
-        info["default_prompt_name"] = json!(role_name(embedder.role(None)?));
+        // Without prompts of its own, a model treats both roles alike.
+        let has_roles = !embedder.encoder().model().is_tied();
+        info["default_prompt_name"] =
+            json!(has_roles.then(|| embedder.role(None).map(role_name)).transpose()?);
     }
     if let Ok(collection) = app.collection() {
         info["systems"] = collection.names().map(System::name).collect();

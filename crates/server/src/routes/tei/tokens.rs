@@ -9,9 +9,9 @@ use toller_tokenizer::{TokenInText, Tokenizer};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::body::Body;
+use crate::body::{Body, Deadline};
 use crate::dialect::TeiFailures;
-use crate::failure::Failure;
+use crate::failure::{Failure, Reason};
 use crate::texts::{of_text, on_texts};
 
 /// A text or several.
@@ -67,6 +67,7 @@ impl From<TokenInText> for Token {
 )]
 pub(in crate::routes) async fn tokenize(
     State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
     Body(request): Body<TokenizeRequest>,
 ) -> Result<Json<Vec<Vec<Token>>>, Failure> {
     let texts = match request.inputs {
@@ -76,15 +77,20 @@ pub(in crate::routes) async fn tokenize(
     app.check_count("inputs", texts.len())?;
     // A prompt belongs to the embedding model.
     let role = request.prompt_name.as_deref().map(|name| app.embedder()?.role(Some(name))).transpose()?;
-    on_texts(texts.iter().map(String::len).sum(), move || {
+    let bytes = texts.iter().map(String::len).sum();
+    let permit = app.inspecting(bytes, deadline).await?;
+    on_texts(bytes, move || {
+        let _permit = permit;
         let prompt = match role {
             Some(role) => app.embedder()?.tower(role).prompt(),
             None => "",
         };
         with_tokenizer(&app, |tokenizer| {
+            let mut left = app.limits.queued_tokens;
             let tokens = |(text, place): (&String, usize)| {
                 let tokens = tokenizer.inspect(&format!("{prompt}{text}"), request.add_special_tokens);
                 let tokens = tokens.map_err(|error| of_text(place, &error.into()))?;
+                left = left.checked_sub(tokens.len()).ok_or_else(|| too_many(&app))?;
                 Ok(tokens.into_iter().map(Token::from).collect())
             };
             texts.iter().zip(0..).map(tokens).collect::<Result<_, Failure>>()
@@ -92,6 +98,12 @@ pub(in crate::routes) async fn tokenize(
     })
     .await
     .map(Json)
+}
+
+/// The failure of texts whose tokens would take too much memory.
+fn too_many(app: &App) -> Failure {
+    let most = app.limits.queued_tokens;
+    Failure::new(Reason::TooLarge, format!("the texts have more than {most} tokens; send fewer at a time"))
 }
 
 /// The ids of a text's tokens, or those of several texts.
@@ -122,6 +134,7 @@ pub(in crate::routes) struct DecodeRequest {
 )]
 pub(in crate::routes) async fn decode(
     State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
     Body(request): Body<DecodeRequest>,
 ) -> Result<Json<Vec<String>>, Failure> {
     let lists = match request.ids {
@@ -129,7 +142,10 @@ pub(in crate::routes) async fn decode(
         Ids::Many(lists) => lists,
     };
     app.check_count("ids", lists.len())?;
-    on_texts(lists.iter().map(Vec::len).sum(), move || {
+    let ids = lists.iter().map(Vec::len).sum();
+    let permit = app.inspecting(ids, deadline).await?;
+    on_texts(ids, move || {
+        let _permit = permit;
         with_tokenizer(&app, |tokenizer| {
             let text = |(ids, place): (&Vec<u32>, usize)| {
                 let text = tokenizer.decode(ids, request.skip_special_tokens);

@@ -1,0 +1,91 @@
+//! What is wrong with a request of HTTP is said in JSON, and long queries are cut or refused.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toller_server::Limits;
+
+use crate::support::Running;
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+#[test]
+fn wrong_http_is_explained_in_json() {
+    let server = Running::start();
+    let kind = |method: &str, path: &str, status: u16| {
+        let answer = server.client().send(method, path, &[], b"");
+        assert_eq!(answer.status, status, "{method} {path}");
+        answer.json()["kind"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(kind("PUT", "/embed", 405), "method_not_allowed");
+    assert_eq!(kind("GET", "/v1/search", 405), "method_not_allowed");
+    assert_eq!(kind("GET", "/v1/documents/%ff", 400), "syntax");
+    assert_eq!(kind("GET", "/v1/sparse/doc/%ff", 400), "syntax");
+    assert_eq!(kind("GET", "/v1/sparse/search?query=%FF", 400), "syntax");
+    assert_eq!(kind("GET", "/v1/runs/report?run=%FF", 400), "syntax");
+    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+    assert!(metrics.contains("method=\"PUT\",status=\"405\""), "{metrics}");
+}
+
+#[test]
+fn a_body_may_have_a_byte_order_mark_but_no_encoding() {
+    let server = Running::start();
+    let marked = server.client().send("POST", "/embed", &[JSON], "\u{feff}{\"inputs\": \"a\"}".as_bytes());
+    assert_eq!(marked.status, 200);
+    let body = b"{\"inputs\": \"a\"}";
+    let packed = server.client().send("POST", "/embed", &[JSON, ("content-encoding", "gzip")], body);
+    assert_eq!(packed.status, 415);
+    assert_eq!(packed.headers["accept-encoding"], "identity");
+    assert!(packed.json()["error"].as_str().unwrap().contains("Content-Encoding \"gzip\""));
+    let plain = server.client().send("POST", "/embed", &[JSON, ("content-encoding", "identity")], body);
+    assert_eq!(plain.status, 200);
+}
+
+#[test]
+fn what_is_no_message_gets_an_error_of_json_rpc() {
+    let server = Running::start();
+    for (body, code) in [("{\"id\": 1,", -32700), ("[]", -32600), ("7", -32600), ("{\"id\": 1}", -32600)] {
+        let answer = server.client().send("POST", "/mcp", &[JSON], body.as_bytes());
+        assert_eq!(answer.status, 400, "{body}");
+        let said = answer.json();
+        assert_eq!((&said["error"]["code"], &said["id"]), (&json!(code), &Value::Null), "{body}");
+    }
+}
+
+#[test]
+fn an_input_without_tokens_is_empty() {
+    let limits = Limits { allow_token_ids: true, ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    let refused = server.post("/embed", &json!({ "inputs": [[1, 2], []] }));
+    assert_eq!((refused.status, refused.json()["error_type"].as_str()), (400, Some("Empty")));
+}
+
+#[test]
+fn a_query_that_is_too_long_is_cut_or_refused_alone() {
+    let long = "who lures ducks? ".repeat(400);
+    let rerank = json!({ "query": long, "texts": ["a toller", "a list"] });
+    let search = json!({ "query": [long, "ducks"], "rerank": true, "k": 3, "system": "sparse" });
+    let server = Running::start();
+    assert_eq!(server.post("/rerank", &rerank).ok().as_array().unwrap().len(), 2);
+    let pair = json!({ "inputs": [[long, "a toller"]] });
+    assert_eq!(server.post("/predict", &pair).status, 200);
+    let found = server.post("/v1/search", &search).ok();
+    let alone = json!({ "query": "ducks", "rerank": true, "k": 3, "system": "sparse" });
+    assert_eq!(found["results"][1], server.post("/v1/search", &alone).ok()["results"][0]);
+    let mut uncut = rerank.clone();
+    uncut["truncate"] = json!(false);
+    assert_eq!(server.post("/rerank", &uncut).status, 422);
+    let limits = Limits { truncate: false, ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    assert_eq!(server.post("/rerank", &rerank).status, 422);
+    assert_eq!(server.post("/v1/search", &search).status, 422);
+}
+
+#[test]
+fn tokens_are_shown_of_texts_that_have_not_too_many() {
+    let limits = Limits { queued_tokens: 50, ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    assert_eq!(server.post("/tokenize", &json!({ "inputs": "ducks ".repeat(5) })).status, 200);
+    let refused = server.post("/tokenize", &json!({ "inputs": ["ducks ".repeat(30), "ducks ".repeat(30)] }));
+    assert_eq!(refused.status, 413);
+}
