@@ -158,10 +158,10 @@ pub(super) async fn run(
         // The reranker finds out late that a query is too long.
         let (scorer, queries) = (app.scorer()?.clone(), queries.to_vec());
         on_texts(queries.iter().map(String::len).sum(), move || {
-            let checked = queries.iter().enumerate().try_for_each(|(place, query)| {
-                scorer.model().tokenize_pair(query, "a").map(drop).map_err(|error| of_text(place, &error))
-            });
-            checked
+            for (place, query) in queries.iter().enumerate() {
+                scorer.model().tokenize_pair(query, "a").map_err(|error| of_text(place, &error))?;
+            }
+            Ok(())
         })
         .await?;
     }
