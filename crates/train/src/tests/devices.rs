@@ -148,7 +148,7 @@ fn a_run_on_two_devices_has_the_losses_of_the_cpu_and_goes_on_after_a_stop() {
     assert!(model.devices().is_none());
     let (task, model) = toy.dual_task();
     let error = toy.trainer(task, model, None, settings(6), "plain").err().unwrap();
-    assert!(matches!(&error, TrainError::OtherRun { what, .. } if what == "devices"), "{error}");
+    assert!(matches!(&error, TrainError::OtherRun { what, .. } if what == "not the same devices"), "{error}");
 }
 
 #[test]
