@@ -384,7 +384,8 @@ class DeviceCheck(unittest.TestCase):
         names = list(most)
         search = next(place for place, name in enumerate(names) if name.startswith("search: "))
         self.assertEqual(names[:search], ["machine", "smoke", "a million vectors", "encoder"])
-        self.assertLessEqual(sum(most[name] for name in names[:search + 1]), 540)
+        # The first step ends the run if it hangs. Else it takes seconds.
+        self.assertLessEqual(sum(most[name] for name in names[1:search + 1]), 540 - 30)
 
     def test_sanitizers_watch_the_search_and_the_encoder(self):
         _, _, steps, log = self.run_with("nothing:nowhere", "--only", "check", path=self.tools(compute_sanitizer=PROGRAM))
