@@ -95,7 +95,7 @@ fn line_of(command: &Command, arguments: &[OsString]) -> String {
 fn with_hint(text: &str, command: &str) -> String {
     let said = text.split("\n\nFor more information").next().unwrap_or(text).trim_end();
     if said.contains("tip:") {
-        format!("{}\n", said.replace("tip:", "hint:"))
+        format!("{}\n", said.replace("  tip:", "hint:"))
     } else {
         format!("{said}\n\nhint: see `{command} --help`\n")
     }
@@ -229,7 +229,7 @@ mod tests {
         );
         assert_eq!(
             with_hint("error: bad\n\n  tip: good\n\nUsage: x\n", "x"),
-            "error: bad\n\n  hint: good\n\nUsage: x\n"
+            "error: bad\n\nhint: good\n\nUsage: x\n"
         );
     }
 

@@ -78,14 +78,20 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes judgments, in TREC's format.
+    /// Writes judgments, in TREC's format. Tabs separate the columns if a document's identifier has spaces:
+    /// Toller reads these, and trec_eval does not.
     pub(crate) fn qrels(&mut self, name: &str, qrels: &Qrels) -> Result<(), DatasetError> {
+        let has_spaces =
+            qrels.iter().any(|(_, judged)| judged.iter().any(|(document, _)| document.contains(' ')));
+        let between = if has_spaces { '\t' } else { ' ' };
         let mut file = self.file(name)?;
         for (query, judged) in qrels.iter() {
             check_id(query)?;
             for (document, grade) in judged {
-                check_id(document)?;
-                file.line(format_args!("{query} 0 {document} {grade}"))?;
+                if document.split(' ').any(|word| !is_id(word)) {
+                    return Err(DatasetError::BadId(document.clone()));
+                }
+                file.line(format_args!("{query}{between}0{between}{document}{between}{grade}"))?;
             }
         }
         Ok(())

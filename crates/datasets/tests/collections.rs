@@ -219,6 +219,18 @@ fn judgments_of_beir_are_lines_too() {
     }
 }
 
+/// As those of LIMIT, whose documents are people.
+#[test]
+fn judged_documents_may_have_spaces() {
+    let corpus =
+        ("corpus.jsonl", "{\"_id\": \"Ada Byron\", \"text\": \"t\"}\n{\"_id\": \"Bob\", \"text\": \"u\"}\n");
+    let queries = ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"t\"}\n");
+    let judgments = ("qrels/test.tsv", "q1\tAda Byron\t1\nq1\tBob\t0\n");
+    let (input, output) = (folder(&[corpus, queries, judgments]), folder(&[]));
+    read(Layout::Beir, &[input.path().to_owned()], Some(output.path()));
+    assert_eq!(text(&output, "qrels.test.txt"), "q1\t0\tAda Byron\t1\nq1\t0\tBob\t0\n");
+}
+
 #[test]
 fn what_is_left_out_or_missing_is_reported() {
     let queries = ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"t\"}\n");
@@ -257,10 +269,10 @@ fn identifiers_can_be_read_again() {
         refused(Layout::Tevatron, &[("train.jsonl", &blank)], None),
         "the identifier \"q 1\" is empty or has white space"
     );
-    let passage = example("q1", "a b");
+    let passage = example("q1", " a");
     assert_eq!(
         refused(Layout::Tevatron, &[("train.jsonl", &passage)], None),
-        "the identifier \"a b\" is empty or has white space"
+        "the identifier \" a\" is empty or has white space"
     );
     let twice = example("q1", "a").repeat(2);
     assert_eq!(
