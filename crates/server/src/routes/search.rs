@@ -33,6 +33,10 @@ const MOST_TEXTS: usize = 10_000;
 /// Characters of the best part of a text.
 const PART: usize = 320;
 
+/// Hits whose identifiers are read at once. Those of more, which may come from the disk, are read in a thread
+/// of their own, which takes longer to start.
+const NAMED_AT_ONCE: usize = 1000;
+
 /// What to search for.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -169,8 +173,8 @@ pub(super) async fn run(
     let queries = queries.iter().map(|text| Query { text: text.clone(), ..Query::default() }).collect();
     let mut answer = collection.search(asked, rerank, queries, deadline).await?;
     let collection = collection.clone();
-    // Identifiers are read from the disk.
-    blocking(move || {
+    let count: usize = answer.outputs.iter().map(|found| found.hits.len()).sum();
+    let named = move || {
         let named = |found: &mut Found| {
             let ids = collection.ids(system, &found.hits)?.into_iter();
             let hits = ids.zip(&found.hits).zip(std::mem::take(&mut found.before));
@@ -178,8 +182,8 @@ pub(super) async fn run(
         };
         let hits = answer.outputs.iter_mut().map(named).collect::<Result<_, Failure>>()?;
         Ok((hits, answer))
-    })
-    .await
+    };
+    if count <= NAMED_AT_ONCE { named() } else { blocking(named).await }
 }
 
 /// The hits of queries, with the scores of `toller search`
