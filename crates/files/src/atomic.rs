@@ -17,6 +17,9 @@ const SUFFIX: &str = ".tmp";
 /// How many random letters and digits a temporary file has in its name.
 const RANDOM: usize = 6;
 
+/// How many symbolic links are followed one after the other, as by Linux.
+const MOST_LINKS: usize = 40;
+
 /// A file that is written under a temporary name in its destination's directory and renamed to the
 /// destination by [`AtomicFile::commit`], after the bytes have reached the disk. A reader sees the old file
 /// or the new one, never a part. Any number of writers, in one process or several, can write one destination
@@ -63,8 +66,9 @@ impl AtomicFile {
             }
             // It does not exist, or creating the temporary file says what is wrong.
             Err(_) => {
-                // A link to a file that does not exist yet.
-                if let Ok(target) = fs::read_link(&destination) {
+                // Links to a file that does not exist yet.
+                for _ in 0..MOST_LINKS {
+                    let Ok(target) = fs::read_link(&destination) else { break };
                     destination = parent(&destination).join(target);
                 }
             }
@@ -268,6 +272,15 @@ mod tests {
         file.commit()?;
         assert_eq!(fs::read(&target)?, b"new");
         assert!(fs::symlink_metadata(&link)?.is_symlink());
+        // The same if the target does not exist yet, also behind several links.
+        fs::remove_file(&target)?;
+        let outer = directory.path().join("outer");
+        std::os::unix::fs::symlink("link", &outer)?;
+        let mut file = AtomicFile::create(&outer)?;
+        file.write_all(b"made")?;
+        file.commit()?;
+        assert_eq!(fs::read(&target)?, b"made");
+        assert!(fs::symlink_metadata(&link)?.is_symlink() && fs::symlink_metadata(&outer)?.is_symlink());
         Ok(())
     }
 

@@ -265,3 +265,30 @@ proptest! {
         check(&[write(folder.path(), "c.jsonl.gz", gzip(lines.as_bytes()))], &TextsOptions::default());
     }
 }
+
+#[test]
+fn an_index_of_another_version_is_made_again_unless_its_directory_was_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let collection = write(folder.path(), "c.tsv", "a\tone\nb\ttwo\n");
+    let named = folder.path().join("named");
+    for (directory, options) in [
+        (folder.path().join(".c.tsv.toller-texts"), TextsOptions::default()),
+        (named.clone(), TextsOptions { directory: Some(named), ..TextsOptions::default() }),
+    ] {
+        open(std::slice::from_ref(&collection), &options).0.unwrap();
+        let manifest = directory.join("manifest.json");
+        let mut text = fs::read_to_string(&manifest).unwrap();
+        let field = text.find("format_version").unwrap();
+        let version = field + text[field..].find('1').unwrap();
+        text.replace_range(version..=version, "999");
+        fs::write(&manifest, text).unwrap();
+        let (texts, made) = open(std::slice::from_ref(&collection), &options);
+        match options.directory {
+            None => {
+                assert_eq!(made, [Some("it has format version 999".to_owned())]);
+                assert_eq!(texts.unwrap().get("b").unwrap().unwrap().text, "two");
+            }
+            Some(_) => assert!(matches!(texts, Err(TextsError::FormatVersion { found: 999, .. }))),
+        }
+    }
+}

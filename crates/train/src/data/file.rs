@@ -309,6 +309,11 @@ mod tests {
         let second = opened.get(1).unwrap();
         assert_eq!((opened.len(), second.query.as_str(), second.positives[0].label), (2, "c", Some(0.25)));
         let bytes = std::fs::read(&path).unwrap();
+        let compressed = folder.path().join("data.parquet.gz");
+        let mut file = CompressedWriter::new(File::create(&compressed).unwrap(), Compression::Gzip);
+        file.write_all(&bytes).unwrap();
+        file.finish().unwrap();
+        assert_eq!(ExampleFile::open(&compressed).unwrap().get(1).unwrap(), second);
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         assert!(ExampleFile::open(&path).err().unwrap().to_string().contains("data.parquet, line 1"));
     }

@@ -47,20 +47,22 @@ impl Negatives {
         })
     }
 
-    /// Adds a negative of a query.
-    fn push(&mut self, query: String, id: &str, score: Option<f64>) {
+    /// Adds a negative of a query. An error says what is wrong with it.
+    fn push(&mut self, query: String, id: &str, score: Option<f64>) -> Result<(), String> {
         let number = match self.ids.get_index_of(id) {
             Some(number) => number,
             None => self.ids.insert_full(id.into()).0,
         };
+        let number = u32::try_from(number).map_err(|_| "more than 2^32 documents".to_owned())?;
         let own = self.of_query.entry(query).or_default();
         if score.is_some() && own.scores.is_empty() {
             own.scores.resize(own.ids.len(), f64::NAN);
         }
-        own.ids.push(number as u32);
+        own.ids.push(number);
         if score.is_some() || !own.scores.is_empty() {
             own.scores.push(score.unwrap_or(f64::NAN));
         }
+        Ok(())
     }
 }
 
@@ -91,7 +93,8 @@ pub fn read_negatives(path: &Path) -> Result<Negatives, TrainError> {
         let parsed = parse(line).map_err(|problem| records.error(index, problem))?;
         let query = String::from(parsed.query_id);
         for Negative { id, score } in parsed.negatives {
-            found.push(query.clone(), &String::from(id), score);
+            let pushed = found.push(query.clone(), &String::from(id), score);
+            pushed.map_err(|problem| records.error(index, problem))?;
         }
     }
     Ok(found)
