@@ -45,6 +45,11 @@ impl Arena {
         &self.device
     }
 
+    /// Bytes of all slabs.
+    pub fn bytes(&self) -> usize {
+        self.slabs.iter().map(|slab| slab.memory.count()).sum()
+    }
+
     /// Replaces all slabs by one of this many bytes. Blocks that are in use keep theirs.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), DeviceError> {
         self.slabs.clear();

@@ -1,19 +1,25 @@
 //! A filter in the form that the kernels look up.
 
-use std::sync::Arc;
-
-use toller_gpu::{Address, Device, DeviceError, Memory};
+use bytemuck::{AnyBitPattern, NoUninit};
+use toller_gpu::{Address, Arena, DeviceError, Memory};
 use toller_ir::Filter;
+
+/// The numbers of a slice, in memory of an arena.
+fn upload<T: NoUninit + AnyBitPattern>(arena: &mut Arena, values: &[T]) -> Result<Memory<T>, DeviceError> {
+    let memory = Memory::within(arena, values.len())?;
+    memory.write(0, values)?;
+    Ok(memory)
+}
 
 /// The documents that may be hits of any query, one bit for each ordinal.
 #[derive(Debug)]
 pub(crate) struct Allowed(Option<Memory<u32>>);
 
 impl Allowed {
-    pub(crate) fn new(device: &Arc<dyn Device>, filter: &Filter<'_>) -> Result<Self, DeviceError> {
+    pub(crate) fn new(arena: &mut Arena, filter: &Filter<'_>) -> Result<Self, DeviceError> {
         let halves = |word: &u64| [*word as u32, (word >> 32) as u32];
-        let upload = |words: &[u64]| Memory::of(device, &words.iter().flat_map(halves).collect::<Vec<u32>>());
-        Ok(Self(filter.allowed.map(|allowed| upload(allowed.words())).transpose()?))
+        let words = filter.allowed.map(|allowed| allowed.words().iter().flat_map(halves).collect::<Vec<_>>());
+        Ok(Self(words.map(|words| upload(arena, &words)).transpose()?))
     }
 
     /// The address and the number of the words.
@@ -29,7 +35,7 @@ pub(crate) struct Excluded(Option<(Memory<u32>, Memory<u64>)>);
 impl Excluded {
     /// Those of the queries `numbers`.
     pub(crate) fn new(
-        device: &Arc<dyn Device>,
+        arena: &mut Arena,
         filter: &Filter<'_>,
         numbers: &[usize],
     ) -> Result<Self, DeviceError> {
@@ -44,7 +50,7 @@ impl Excluded {
             ordinals.extend(list.iter().map(|doc| doc.0));
             offsets.push(ordinals.len() as u64);
         }
-        Ok(Self(Some((Memory::of(device, &ordinals)?, Memory::of(device, &offsets)?))))
+        Ok(Self(Some((upload(arena, &ordinals)?, upload(arena, &offsets)?))))
     }
 
     /// The addresses of ordinals and offsets.

@@ -25,7 +25,6 @@ const STREAMED: usize = 2;
 /// A device's share of a collection.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    device: Arc<dyn Device>,
     kernels: Kernels,
     plan: DevicePlan,
     dim: usize,
@@ -85,7 +84,6 @@ impl Shard {
         };
         Ok(Self {
             workspace: Mutex::new(Workspace::new(&device)),
-            device,
             kernels,
             plan,
             dim,
@@ -113,7 +111,7 @@ impl Shard {
             return Ok(found);
         }
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        let allowed = Allowed::new(&self.device, filter)?;
+        let allowed = Allowed::new(workspace.filters(), filter)?;
         let k = k.min(self.rows);
         let mut left: Vec<usize> = (0..count).collect();
         // Rows that are streamed are copied once: copying takes longer than scanning without guesses.
@@ -125,7 +123,7 @@ impl Shard {
                 let sizes = sizes.ok_or_else(|| self.too_little(k))?;
                 let rest = left.split_off(sizes.queries);
                 let numbers = std::mem::replace(&mut left, rest);
-                let excluded = Excluded::new(&self.device, filter, &numbers)?;
+                let excluded = Excluded::new(workspace.filters(), filter, &numbers)?;
                 let mut group =
                     Group::new(&self.kernels, &mut workspace, sizes, queries, &numbers, &allowed, excluded)?;
                 self.search_group(collection, &mut group, guesses)?;

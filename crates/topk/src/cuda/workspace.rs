@@ -12,6 +12,8 @@ const PINNED_BYTES: usize = 64 << 20;
 /// The most bytes of the arena that are kept: enough for few queries. An index that is opened on the same
 /// device later may need the rest.
 const KEPT_BYTES: u64 = 256 << 20;
+/// The most bytes of filters that are kept: enough for a bit of each of 500 million documents.
+const KEPT_FILTERS: usize = 64 << 20;
 
 /// Memory of a device and pinned memory of the host. To allocate either one takes longer than a search for
 /// one query, so both are kept, except the memory of a large search.
@@ -21,13 +23,16 @@ pub(crate) struct Workspace {
     arena: Arena,
     /// Bytes of the arena.
     reserved: u64,
+    /// Filters have memory of their own, since their sizes are not those of a group.
+    filters: Arena,
     pinned: Option<Pinned>,
 }
 
 impl Workspace {
     /// Without memory.
     pub(crate) fn new(device: &Arc<dyn Device>) -> Self {
-        Self { device: device.clone(), arena: Arena::new(device.clone()), reserved: 0, pinned: None }
+        let [arena, filters] = [(); 2].map(|()| Arena::new(device.clone()));
+        Self { device: device.clone(), arena, reserved: 0, filters, pinned: None }
     }
 
     /// Memory for the arrays of a group of these sizes.
@@ -40,8 +45,16 @@ impl Workspace {
         Ok(&mut self.arena)
     }
 
+    /// Memory for the filters of a search. To give memory back waits for all work of the device.
+    pub(crate) fn filters(&mut self) -> &mut Arena {
+        &mut self.filters
+    }
+
     /// Gives back the memory of a large search.
     pub(crate) fn shrink(&mut self) {
+        if self.filters.bytes() > KEPT_FILTERS {
+            self.filters = Arena::new(self.device.clone());
+        }
         if self.reserved > KEPT_BYTES {
             self.arena = Arena::new(self.device.clone());
             self.reserved = 0;
