@@ -30,13 +30,13 @@ impl Log {
         Self(None)
     }
 
-    /// Lines of text: time, method, path, status, milliseconds, identifier of the request.
+    /// Lines of text: time (RFC 3339, UTC), method, path, status, milliseconds, identifier of the request.
     #[must_use]
     pub fn text(out: impl Write + Send + 'static) -> Self {
         Self(Some(Sink { is_json: false, out: Mutex::new(Box::new(out)) }))
     }
 
-    /// Lines of JSON with the same fields.
+    /// Lines of JSON with the same fields. The time is in seconds since 1970.
     #[must_use]
     pub fn json(out: impl Write + Send + 'static) -> Self {
         Self(Some(Sink { is_json: true, out: Mutex::new(Box::new(out)) }))
@@ -45,15 +45,17 @@ impl Log {
     pub(crate) fn request(&self, line: &Line<'_>) {
         let Some(Sink { is_json, out }) = &self.0 else { return };
         let Line { id, method, path, status, time } = line;
-        let (now, milliseconds) = (unix_seconds(), time.as_secs_f64() * 1e3);
+        let (now, milliseconds) = (now(), time.as_secs_f64() * 1e3);
         let written = if *is_json {
+            let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
             let line = json!({
-                "time": now, "method": method, "path": path, "status": status,
+                "time": seconds, "method": method, "path": path, "status": status,
                 "milliseconds": milliseconds, "request_id": id,
             });
             format!("{line}\n")
         } else {
-            format!("{now:.3} {method} {path} {status} {milliseconds:.1} ms {id}\n")
+            let now = humantime::format_rfc3339_millis(now);
+            format!("{now} {method} {path} {status} {milliseconds:.1} ms {id}\n")
         };
         // There is no place to report that the log cannot be written.
         if let Ok(mut out) = out.lock() {
@@ -62,8 +64,7 @@ impl Log {
     }
 }
 
-/// Seconds since 1970.
 #[allow(clippy::disallowed_methods, reason = "a log says when; nothing is computed from it")]
-fn unix_seconds() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+fn now() -> SystemTime {
+    SystemTime::now()
 }
