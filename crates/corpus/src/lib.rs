@@ -52,3 +52,4 @@ pub use run::{
 };
 pub use sample::Sample;
 pub use survey::{Progress, Survey, UnwritableId, survey, survey_table};
+pub use text::QuotedRows;

@@ -115,9 +115,6 @@ pub enum TrainError {
         /// The first record.
         position: Position,
     },
-    /// Comma-separated columns.
-    #[error("{}: CSV is not read as training data", _0.display())]
-    Csv(PathBuf),
     /// A query of the training data, with its judgments and negatives.
     #[error("query {query:?}: {problem}")]
     Query {
@@ -287,7 +284,6 @@ impl Explain for TrainError {
                 Setting::Qrels,
                 Setting::Negatives
             ),
-            Self::Csv(_) => "convert it to JSON lines or to tab-separated columns".into(),
             Self::OutOfRange { range, .. } => format!("give {range}").into(),
             Self::TooFew { .. } => "choose smaller batches, or give more examples".into(),
             Self::OtherRun { .. } => {
@@ -308,7 +304,6 @@ impl Explain for TrainError {
                 Some(ErrorPlace { position: Some(*position), ..ErrorPlace::of_file(path) })
             }
             Self::Remote(path)
-            | Self::Csv(path)
             | Self::OtherRun { output: path, .. }
             | Self::Damaged { path, .. }
             | Self::NoRecords(path)

@@ -8,7 +8,7 @@ use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::names::Usual;
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
-use crate::text::{QuotedRow, RecordLines, parse_string_list, tabs};
+use crate::text::{QuotedRows, RecordLines, parse_string_list, tabs};
 
 /// The names of columns in headers; T2Ranking has `qid text`.
 pub(crate) const HEADER: Usual = Usual {
@@ -73,7 +73,7 @@ pub(crate) fn read_csv(
     const EXPECTED: &str = "the columns of the file's header";
     let (names, file) = (columns.or(HEADER), reader.input().to_string());
     let mut layout: Option<(usize, usize, usize)> = None;
-    for_each_row(RecordLines::new(reader, max_bytes), ',', sink, |fields, _| {
+    for_each_row(QuotedRows::new(reader, max_bytes, ','), sink, |fields, _| {
         let Some((id, text, width)) = layout else {
             let (id, text) =
                 names.of_header(fields).ok_or_else(|| names.missing(file.clone(), "csv", fields))?;
@@ -121,7 +121,7 @@ pub(crate) fn read_dpr(
 ) -> Result<(), CorpusError> {
     const EXPECTED: &str = "question<TAB>['answer', ...]";
     let mut row = 0;
-    for_each_row(RecordLines::new(reader, max_bytes), '\t', sink, |fields, sink| {
+    for_each_row(QuotedRows::new(reader, max_bytes, '\t'), sink, |fields, sink| {
         let id = sink.row_id(row);
         row += 1;
         let bad = |kind, found| Err(Wrong::new(kind, found, EXPECTED));
@@ -139,22 +139,17 @@ pub(crate) fn read_dpr(
 /// Calls `parse` with the fields of each row, which may span lines, and passes the query to `sink`. If
 /// `parse` returns nothing, the row is a header; its errors are those of the file.
 fn for_each_row(
-    mut lines: RecordLines,
-    delimiter: char,
+    mut rows: QuotedRows,
     sink: &mut QuerySink,
     mut parse: impl FnMut(&[String], &QuerySink) -> Result<Option<Result<Query, Wrong>>, CorpusError>,
 ) -> Result<(), CorpusError> {
-    let mut row = QuotedRow::new(delimiter);
     loop {
-        let found = lines.advance();
-        if let Ok(false) = found {
-            return Ok(());
-        }
-        match found.and_then(|_| row.read(lines.lines_mut())) {
-            Err(error) => sink.take(lines.lines().place(), Err(error))?,
-            Ok(()) => {
-                let place = lines.lines().place_of(row.line);
-                if let Some(query) = parse(row.fields(), sink)? {
+        match rows.advance() {
+            Ok(false) => return Ok(()),
+            Err(error) => sink.take(rows.place_of_reading(), Err(error))?,
+            Ok(true) => {
+                if let Some(query) = parse(rows.fields(), sink)? {
+                    let place = rows.place();
                     sink.take(place.clone(), query.map_err(|wrong| wrong.at(place)))?;
                 }
             }

@@ -7,6 +7,7 @@ mod lines;
 mod python_list;
 mod quoted;
 mod records;
+mod rows;
 mod tagged;
 
 pub(crate) use columns::{blank, header_index, parse_grade, parse_score, tabs, tabs_or_spaces};
@@ -16,4 +17,5 @@ pub(crate) use lines::LineReader;
 pub(crate) use python_list::parse_string_list;
 pub(crate) use quoted::{QuotedRow, parse_quoted};
 pub(crate) use records::RecordLines;
+pub use rows::QuotedRows;
 pub(crate) use tagged::{Element, ElementReader, collapse, field_text, plain_text, text_outside};

@@ -1,5 +1,5 @@
 //! The content of a file of examples, in memory maps: of the file itself, or of a temporary copy that is
-//! decompressed, or in JSON lines for Parquet.
+//! decompressed, or in JSON lines for Parquet and CSV.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use memmap2::Mmap;
 use toller_files::{Compression, FileError, Input, InputReader, is_object_url, open_regular};
 
-use super::parquet;
+use super::{csv, parquet};
 use crate::TrainError;
 
 /// The first bytes of a Parquet file.
@@ -21,6 +21,9 @@ pub(super) fn map(path: &Path) -> Result<Mmap, TrainError> {
     }
     let mut file = open_regular(path).map_err(FileError::on("open", path))?;
     let mut reader = InputReader::open(&Input::parse(path))?;
+    if csv::is_csv(path, &mut reader) {
+        return Ok(toller_files::map(&copied(path, |copy| csv::write_lines(path, reader, copy))?, path)?);
+    }
     let is_parquet = reader.peek(PARQUET.len()) == PARQUET;
     if reader.compression() != Compression::Plain {
         file = copied(path, |copy| copy_all(&mut reader, copy))?;

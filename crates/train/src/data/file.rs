@@ -1,4 +1,4 @@
-//! Files of examples: JSON lines, a JSON array as DPR has it, tab-separated columns, or Parquet.
+//! Files of examples: JSON lines, a JSON array as DPR has it, tab-separated columns, CSV, or Parquet.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub struct BadRecords {
 const SHOWING: usize = 200;
 
 impl ExampleFile {
-    /// Maps a file, and checks every record. Of a compressed file and of Parquet, a temporary copy is mapped.
+    /// Maps a file, and checks every record. Of a compressed file, of CSV and of Parquet, a temporary copy is mapped.
     ///
     /// # Errors
     /// When the file cannot be read, or has a bad record.
@@ -70,9 +70,6 @@ impl ExampleFile {
         let mut records = Records::open(path)?;
         if records.form() != Form::Lines {
             return Ok(Self { records, last: None, kept: None });
-        }
-        if is_csv(path, records.get(0)) {
-            return Err(TrainError::Csv(path.to_owned()));
         }
         let mut last = None;
         match tsv::header(records.get(0)).map_err(|problem| records.error(0, problem))? {
@@ -147,13 +144,6 @@ impl ExampleFile {
             _ => self.records.error(record, problem),
         })
     }
-}
-
-/// Whether a file is CSV by its name, and its first line does not look tab-separated.
-fn is_csv(path: &Path, first: &[u8]) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let is_named = name.ends_with(".csv") || name.contains(".csv.");
-    is_named && !first.contains(&b'\t')
 }
 
 #[cfg(test)]
@@ -232,12 +222,40 @@ mod tests {
             std::fs::write(&path, content).unwrap();
             assert!(ExampleFile::open(&path).is_ok(), "{content}");
         }
-        let csv = folder.path().join("data.csv");
-        std::fs::write(&csv, "query,positive\na,b\n").unwrap();
-        let error = ExampleFile::open(&csv).err().unwrap();
-        assert!(error.to_string().ends_with("data.csv: CSV is not read as training data"), "{error}");
-        std::fs::write(&csv, "a\tb\n").unwrap();
-        assert!(ExampleFile::open(&csv).is_ok(), "a name alone decides nothing");
+    }
+
+    #[test]
+    fn csv_is_read_by_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.csv");
+        let header = "\u{feff}negative,Query,positive,label\r\n";
+        let rows = "\"n, \"\"1\"\"\",\"a\nb\",p,0.5\r\n,q,\"é\u{2028}\",1\r\n";
+        std::fs::write(&path, format!("{header}{rows}")).unwrap();
+        let file = ExampleFile::open(&path).unwrap();
+        let first = file.get(0).unwrap();
+        let texts = [&first.positives[0], &first.negatives[0]].map(|own| own.text.clone().unwrap());
+        assert_eq!((first.query.as_str(), texts), ("a\nb", ["p".to_owned(), "n, \"1\"".to_owned()]));
+        let second = file.get(1).unwrap();
+        assert_eq!((file.len(), second.negatives.len(), second.positives[0].label), (2, 0, Some(1.0)));
+        for (rows, problem) in [
+            (format!("{rows}n,q,,1\n"), "data.csv, line 5: a positive passage is empty"),
+            (format!("{rows}n,q,p,x\n"), "data.csv, line 5: the label \"x\" is not a number"),
+            (format!("{rows}q,p\n"), "data.csv, line 5: 2 columns, where the header names 4"),
+            (format!("{rows}n,\"q,p,1\nn,q,p,1\n"), "data.csv, line 5: expected a closing double quote"),
+        ] {
+            std::fs::write(&path, format!("{header}{rows}")).unwrap();
+            let error = ExampleFile::open(&path).err().unwrap().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+        for content in ["a question,an answer\n", "id,label\n1,2\n"] {
+            std::fs::write(&path, content).unwrap();
+            let error = ExampleFile::open(&path).err().unwrap().to_string();
+            assert!(error.contains("data.csv, line 1: expected a header"), "{error}");
+        }
+        for content in ["a\tb\n", "{\"a\": \"q, r\", \"b\": \"p\"}\n"] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(ExampleFile::open(&path).unwrap().len(), 1, "a name alone decides nothing");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod column;
 mod content;
+mod csv;
 mod example;
 mod file;
 mod marked;

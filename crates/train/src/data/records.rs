@@ -35,7 +35,7 @@ pub(super) enum Form {
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Records {
-    /// Maps a file. Of a compressed file and of Parquet, a temporary copy is mapped.
+    /// Maps a file. Of a compressed file, of CSV and of Parquet, a temporary copy is mapped.
     pub(super) fn open(path: &Path) -> Result<Self, TrainError> {
         let map = content::map(path)?;
         let start = if map.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
