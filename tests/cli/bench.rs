@@ -323,6 +323,7 @@ fn what_cannot_be_measured_is_refused() {
         ("bench encode --model tiny-bert --bulk-copies", &["--bulk-copies", "hint: add --device cuda"]),
         ("bench encode --model tiny-bert --cublas", &["--cublas", "hint: add --device cuda"]),
         ("bench search --vectors 9 --bulk-copies", &["--bulk-copies", "hint: add --device cuda"]),
+        ("bench search --vectors 9 --check-hits", &["--check-hits", "hint: add --device cuda"]),
         ("bench search --bulk-copies --capability 8.0", &["--bulk-copies", "--capability"]),
     ] {
         workspace.toller(arguments).fails(2, says);

@@ -1,5 +1,6 @@
 //! What benchmarks run on: the CPU, or devices; and the rates that it allows.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use super::options::BenchOptions;
 use super::output::giga;
 use super::search_source::Source;
 use crate::args::device;
-use crate::error::UsageError;
+use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 use crate::{engine, flags};
 
@@ -213,6 +214,24 @@ impl Machine {
         let found = loaded.2.search(&collection, queries, case.k, &Filter::default());
         self.loaded = Some(loaded);
         Ok(found?)
+    }
+
+    /// Compares the hits of some queries of a batch with those of the CPU: the first, the middle and the last.
+    pub(super) fn check_hits(&mut self, source: &Source, case: &Case, queries: &[f32]) -> crate::Result<()> {
+        let of_query = |query: usize| &queries[query * source.dim..][..source.dim];
+        let checked = BTreeSet::from([0, case.queries / 2, case.queries - 1]);
+        let some: Vec<f32> = checked.iter().flat_map(|&query| of_query(query)).copied().collect();
+        let expected = source.search(case.vectors, &some, case.k, Scan::Auto)?;
+        let found = self.search(source, case, queries)?;
+        let mut pairs = checked.into_iter().zip(&expected.rankings);
+        if let Some((query, _)) = pairs.find(|(query, expected)| found.rankings[*query] != **expected) {
+            let Case { vectors, queries, k, scan } = case;
+            let message = format!(
+                "query {query} of {queries}, {vectors} vectors, k {k}, {scan}: the hits are not those of the CPU"
+            );
+            return Err(Remedied::new(message, "report it, with the output of toller doctor").into());
+        }
+        Ok(())
     }
 
     /// The time of each kernel in one search; nothing on the CPU, which has none.

@@ -57,6 +57,10 @@ pub struct BenchSearchArgs {
     #[arg(long)]
     kernel_times: bool,
 
+    /// Compare the hits of three queries of each batch with those of the CPU
+    #[arg(long)]
+    check_hits: bool,
+
     /// Append each figure to this file as soon as it is measured, as a line of JSON
     #[arg(long, value_name = "FILE")]
     log: Option<OutputPath>,
@@ -94,9 +98,9 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let preference = args.bulk_copies.then_some(Preference::BulkCopies);
     let choice = KernelChoice { capability: args.capability, preference };
     let mut machine = Machine::open(args.device, choice, threads, ui)?;
-    if (args.kernel_times || choice.is_made()) && !machine.has_kernels() {
-        let message =
-            "--kernel-times, --capability and --bulk-copies are for GPUs, and this search runs on the CPU";
+    if (args.kernel_times || args.check_hits || choice.is_made()) && !machine.has_kernels() {
+        let message = "--kernel-times, --check-hits, --capability and --bulk-copies are for GPUs, and this search \
+                       runs on the CPU";
         return Err(UsageError::new(message, "add --device cuda").into());
     }
     let mut log = args.log.as_ref().map(Log::open).transpose()?;
@@ -113,11 +117,12 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let bytes = machine.scanned_bytes(&source, &case);
         let search = |queries: &[f32]| machine.search(&source, &case, queries);
         let point = measure_search(case, &source.queries, bytes, &args.options.time.budget(rounds), search)?;
-        let kernels = if args.kernel_times {
-            machine.kernel_times(&source, &case, source.queries.batch(0, case.queries))?
-        } else {
-            Vec::new()
-        };
+        let batch = source.queries.batch(0, case.queries);
+        if args.check_hits {
+            machine.check_hits(&source, &case, batch)?;
+        }
+        let kernels =
+            if args.kernel_times { machine.kernel_times(&source, &case, batch)? } else { Vec::new() };
         let figure = Figure { point, kernels };
         if let Some(log) = &mut log {
             log.append(&figure_json(&figure, &limits))?;
