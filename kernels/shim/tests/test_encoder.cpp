@@ -163,6 +163,11 @@ int main() {
         // Five tiles a block: slices are copied ahead into the next.
         check_product(type, "tma", 192, 0, 770, 300, 90, 1, false);
         check_product(type, "tma", 192, 0, 9, 200, 100, 2, true);
+        // As deep as BERT's layers: each stage of a ring is used several times.
+        check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 129, 264, 600, 1, false);
+        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 768, 1, false);
+        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 70, 256, 600, 2, true);
+        check_product(type, "tma", 192, 0, 400, 400, 768, 1, false);
     }
     std::puts("products are those of the definition");
 }

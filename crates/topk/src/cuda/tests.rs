@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod smoke;
+pub(crate) mod smoke;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -278,39 +278,48 @@ fn small_sizes_on_every_device() {
     }
 }
 
-#[test]
-#[ignore = "a million vectors: for a GPU, see scripts/device-check"]
-fn a_million_vectors_have_the_hits_of_the_cpu() {
+/// The kernels that the machine's GPU chooses. Each choice is a test of its own, so that one that fails does not
+/// hide what the others find.
+mod a_million_vectors {
+    use toller_gpu::Preference;
+
+    use super::have_the_hits_of_the_cpu;
+
+    #[test]
+    #[ignore = "a million vectors: for a GPU, see scripts/device-check"]
+    fn usual_kernels() {
+        have_the_hits_of_the_cpu(&[(1, 10), (32, 1000), (1024, 100)], |_| ());
+    }
+
+    #[test]
+    #[ignore = "a million vectors: for a GPU, see scripts/device-check"]
+    fn bulk_copies() {
+        have_the_hits_of_the_cpu(&[(1024, 100)], |devices| devices.prefer(Preference::BulkCopies));
+    }
+
+    #[test]
+    #[ignore = "a million vectors: for a GPU, see scripts/device-check"]
+    fn kernels_of_sm_80() {
+        have_the_hits_of_the_cpu(&[(1024, 100)], |devices| devices.limit_capability((8, 0)));
+    }
+}
+
+/// Searches a million vectors of BERT's width for batches of (queries, k).
+fn have_the_hits_of_the_cpu(batches: &[(usize, usize)], choose: fn(&Devices)) {
     let (rows, dim) = (1_000_000, 768);
     let vectors: Vec<f16> = numbers(rows * dim, 10).into_iter().map(f16::from_f32).collect();
     let segment = Segment { first: DocOrd(0), vectors: Vectors::F16(&vectors), codes: None };
     let collection = Collection::new(dim, vec![segment]).unwrap();
-    let cases: Vec<_> = [(1, 10), (32, 1000), (1024, 100)]
-        .into_iter()
-        .map(|(count, k)| {
-            let queries = numbers(count * dim, 11);
-            let expected = ip_topk(&collection, &queries, k, &IpTopkOptions::default()).unwrap().rankings;
-            (queries, k, expected)
-        })
-        .collect();
-    // The usual kernels, those with bulk copies where there are any, and an A100's.
-    type Choice = fn(&Devices);
-    let choices: [(&str, Choice); 3] = [
-        ("usual", |_| ()),
-        ("with bulk copies", |devices| devices.prefer(Preference::BulkCopies)),
-        ("of an A100", |devices| devices.limit_capability((8, 0))),
-    ];
-    for (kernels, choose) in choices {
-        let devices = opened().unwrap();
-        choose(&devices);
-        for scan in [Scan::F16, Scan::Int8] {
-            let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
-            // Other kernels differ for many queries only.
-            for (queries, k, expected) in cases.iter().skip(if kernels == "usual" { 0 } else { 2 }) {
-                let found = index.search(&collection, queries, *k, &Filter::default()).unwrap().rankings;
-                let count = queries.len() / dim;
-                assert!(found == *expected, "{kernels}, {scan}, {count} queries, k {k}");
-            }
+    let devices = opened().unwrap();
+    choose(&devices);
+    let indexes = [Scan::F16, Scan::Int8]
+        .map(|scan| (scan, DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap()));
+    for &(count, k) in batches {
+        let queries = numbers(count * dim, 11);
+        let expected = ip_topk(&collection, &queries, k, &IpTopkOptions::default()).unwrap().rankings;
+        for (scan, index) in &indexes {
+            let found = index.search(&collection, &queries, k, &Filter::default()).unwrap().rankings;
+            assert!(found == expected, "{scan}, {count} queries, k {k}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{Collection, Scan, Segment, Vectors, reference};
 
 /// An engine of the scan.
 #[derive(Clone, Copy)]
-enum Engine {
+pub(crate) enum Engine {
     Tile8,
     Tile64,
     Tile256,
@@ -29,24 +29,36 @@ impl Engine {
             Self::Tma => ("tma", 70, (9, 0)),
         }
     }
+
+    /// A number of queries that it is chosen for.
+    pub(crate) fn queries(self) -> usize {
+        self.facts().1
+    }
+
+    /// The machine's GPU, or a stand-in if it has none, with this engine; `None` if the GPU does not have it.
+    pub(crate) fn devices(self) -> Option<Devices> {
+        let (suffix, _, capability) = self.facts();
+        // Held for all tests: a GPU that nobody has opened takes long to open again.
+        of_machine();
+        let devices = opened().unwrap_or_else(|| Devices::shim(&[64 << 20]));
+        if capability == (9, 0) && devices.facts().any(|facts| facts.capability != capability) {
+            println!("skipped: only devices of compute capability 9.0 have {suffix}");
+            return None;
+        }
+        // As on a stand-in: each block has several tiles, so that rings of stages go round.
+        devices.limit_multiprocessors(2);
+        devices.limit_capability(capability);
+        if matches!(self, Self::Tma) {
+            devices.prefer(Preference::BulkCopies);
+        }
+        Some(devices)
+    }
 }
 
 /// Searches on the machine's GPU, or on a stand-in if it has none.
 fn search(dtype: &str, scan: Scan, vectors: Vectors<'_>, engine: Engine) {
-    let (suffix, count, capability) = engine.facts();
-    // Held for all tests: a GPU that nobody has opened takes long to open again.
-    of_machine();
-    let devices = opened().unwrap_or_else(|| Devices::shim(&[64 << 20]));
-    if capability == (9, 0) && devices.facts().any(|facts| facts.capability != capability) {
-        println!("skipped: only devices of compute capability 9.0 have wgmma");
-        return;
-    }
-    // As on a stand-in: each block has several tiles, so that rings of stages go round.
-    devices.limit_multiprocessors(2);
-    devices.limit_capability(capability);
-    if suffix == "tma" {
-        devices.prefer(Preference::BulkCopies);
-    }
+    let Some(devices) = engine.devices() else { return };
+    let (suffix, count, _) = engine.facts();
     let segment = Segment { first: DocOrd(0), vectors, codes: None };
     let collection = Collection::new(DIM, vec![segment]).unwrap();
     let queries = numbers(count * DIM, 21);
