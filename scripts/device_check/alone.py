@@ -1,4 +1,6 @@
 """Compiles the benchmarks of kernels/bench with this machine's nvcc, in the background while other steps run."""
+import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -33,7 +35,15 @@ class Compilers:
         for name, source, flags in PROGRAMS:
             command = [nvcc, "-O3", "-std=c++17", target(capability), "-I", kernels, *flags, "-o", self.output / name,
                        kernels / "bench" / source]
-            self.running[name] = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.running[name] = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                                  process_group=0)
+
+    def stop(self):
+        """Ends the compilers that still run, with what they have started."""
+        for running in self.running.values():
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
 
     def program(self, name, until):
         """The path of a program, after its compiler has ended."""

@@ -1,5 +1,7 @@
 """The encoder's steps: its tests, whole commands against the CPU, parity, and tokens per second next to torch."""
+import array
 import json
+import math
 import os
 import sys
 import tempfile
@@ -12,12 +14,16 @@ from .runner import Skipped
 
 # The type that matters most, and the others.
 DTYPE, OTHERS = "f16", ["bf16", "f32"]
-FULL = {"shape": made_model.BASE, "lengths": [50, 128, 512], "batches": [1, 10, 50, 200], "texts": 2048}
-TINY = {"shape": made_model.TINY, "lengths": [8, 40], "batches": [1, 2], "texts": 4}
+FULL = {"shape": made_model.BASE, "lengths": [50, 128, 512], "batches": [1, 10, 50, 200], "texts": 2048, "deep": (100, 60)}
+TINY = {"shape": made_model.TINY, "lengths": [8, 40], "batches": [1, 2], "texts": 4, "deep": (4, 10)}
 # All steps together, in seconds: the search of full size comes next.
 SECONDS = 220
 # The largest difference of a score in f32 from the CPU's, relative to the largest score.
 SCORES = 1e-4
+# The largest error of a vector in f16, relative to its length: what f16 may cost is 2e-3 for real models.
+DEEP = 5e-3
+# Tests of the products, by engine, and the engine with bulk copies.
+PRODUCTS, BULK_COPIES = "products_at_the_edges_of_tiles", "bulk_copies"
 WORDS = "the of a dog search text query answer water river paper light house green music train".split()
 
 
@@ -38,18 +44,22 @@ class Encoder:
         slow = self.check.is_stand_in
         until = None if slow else time.monotonic() + SECONDS
         step = lambda name, seconds, work: self.runner.step(f"encoder: {name}", seconds if not slow else 300, work, until)
+        # Bulk copies are not chosen by default: a fault of theirs must not hide what the usual kernels do.
         step("tests", 60 if not slow else 900,
-             lambda: self.check.tests("encoder tests", "cuda::", "a_gpu_is_near", program="tests-encoder"))
-        step("encode, search, rerank", 60, self.whole)
+             lambda: self.check.tests("encoder tests", "cuda::", "a_gpu_is_near", "--skip", BULK_COPIES, program="tests-encoder"))
+        step("whole commands", 60, self.whole)
         with tempfile.TemporaryDirectory() as name:
             model = Path(name) / "model"
             parity = lambda dtype: step(f"parity in {dtype}", 30, lambda: self.parity(dtype))
             rates = lambda dtype: step(f"rates in {dtype}", 40, lambda: self.rates(model, dtype))
             bulk_copies = lambda dtype: step(f"bulk copies in {dtype}", 40, lambda: self.bulk_copies(model, dtype))
             parity(DTYPE)
+            step(f"twelve layers in {DTYPE}", 40, lambda: self.deep(model))
             rates(DTYPE)
             step(f"cuBLASLt in {DTYPE}", 40, lambda: self.rates(model, DTYPE, " with cuBLASLt", "--cublas"))
             step("peers", 90, lambda: self.peers(model))
+            step("tests of bulk copies", 30 if not slow else 300, lambda: self.check.bulk_copies(
+                lambda: self.check.tests("encoder tests of bulk copies", f"cuda::tests::{PRODUCTS}::{BULK_COPIES}", program="tests-encoder")))
             bulk_copies(DTYPE)
             for work in [parity, rates]:
                 for dtype in OTHERS:
@@ -91,10 +101,38 @@ class Encoder:
             arguments = ["verify", "--model", model, "--dtype", dtype, "--device", self.check.device, "--json"]
             self.report["parity"][f"{model.name} {dtype}"] = json.loads(self.check.toller("verify", *arguments))
 
+    def deep(self, model):
+        """The vectors of the random model, in f16 on the device and in f32 on the CPU: layers as wide and deep as BERT's, and more rows
+        than the kernels for few rows take."""
+        self.make(model)
+        texts, words = self.sizes["deep"]
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            text = lambda number: " ".join(WORDS[(number * step + step // 7) % len(WORDS)] for step in range(1, words + 1))
+            passages = [json.dumps({"_id": f"d{number}", "text": text(number)}) for number in range(texts)]
+            (folder / "corpus.jsonl").write_text("\n".join(passages) + "\n")
+            pairs = [(self.check.device, DTYPE), ("cpu", "f32")]
+            ours, expected = (self.vectors(model, folder, device, dtype, texts) for device, dtype in pairs)
+        error = max(math.dist(*pair) / math.hypot(*pair[1]) for pair in zip(ours, expected))
+        self.report["parity"][f"twelve layers {DTYPE}"] = {"texts": texts, "largest_error": error}
+        if not error <= DEEP:
+            raise RuntimeError(f"a vector's relative error is {error:.2g}, above {DEEP}")
+
+    def vectors(self, model, folder, device, dtype, count):
+        """The vectors of the corpus in `folder`, as lists."""
+        store, file = folder / f"store-{dtype}", folder / f"{dtype}.npy"
+        self.check.toller("encode deep", "encode", "--model", model, "--pooling", "mean", "--corpus", folder / "corpus.jsonl", "--output", store,
+                          "--device", device, "--dtype", dtype, "--store-dtype", "f32")
+        self.check.toller("store export", "store", "export", store, "--output", file)
+        content = file.read_bytes()
+        header = 10 + int.from_bytes(content[8:10], "little")
+        numbers = array.array("f", content[header:])
+        dim = len(numbers) // count
+        return [numbers[row * dim:(row + 1) * dim] for row in range(count)]
+
     def bulk_copies(self, model, dtype):
         """The rates by the kernels with bulk copies, which are not chosen by default."""
-        self.check.needs_bulk_copies()
-        self.rates(model, dtype, " with bulk copies", "--bulk-copies")
+        self.check.bulk_copies(lambda: self.rates(model, dtype, " with bulk copies", "--bulk-copies"))
 
     def rates(self, model, dtype, kernels="", *choice):
         """Tokens per second and latencies, by `choice` with other kernels: at all sizes only in f16 with the usual kernels."""

@@ -36,7 +36,18 @@ def problem_of_tests(ended):
     return ended.problem
 
 
-def with_last_launch(problem, ended):
-    """The problem of a watched program, with its last launch: if a kernel hangs or fails, that is the kernel."""
-    launches = LAUNCH.findall(ended.err)
-    return problem.and_also(f"the last launch: {launches[-1]}") if launches else problem
+def unfinished_launch(err):
+    """The launch of a watched program that did not end: the one that hangs or fails. Launches end one after another."""
+    started = None
+    for launch in LAUNCH.findall(err):
+        kernel, _, end = launch.rpartition(": ")
+        if started and (end == "starts" or kernel != started):
+            break
+        started = kernel if end == "starts" else None
+    return started
+
+
+def with_launch(problem, ended):
+    """The problem of a watched program, with the launch that did not end, if there is one."""
+    launch = unfinished_launch(ended.err)
+    return problem.and_also(f"this launch did not end: {launch}") if launch else problem

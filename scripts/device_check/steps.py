@@ -11,7 +11,7 @@ from pathlib import Path
 from . import alone, encoder, machine
 from .folder import PEERS
 from .machine import tool
-from .printed import UNFINISHED, outcomes, problem_of_tests, result, with_last_launch
+from .printed import UNFINISHED, outcomes, problem_of_tests, result, with_launch
 from .runner import Failed, Problem, Skipped, take_lines
 
 # The sizes of MS MARCO's passages and of its small set of development queries.
@@ -21,7 +21,12 @@ DTYPES = ["f16", "bf16", "f32", "int8"]
 ENGINES = ["tile_8", "tile_64", "tile_256", "wgmma", "tma"]
 SMOKE = "cuda::tests::smoke"
 ENCODER_PRODUCTS = "cuda::tests::products_at"
-MILLION = "cuda::tests::a_million_vectors_have_the_hits_of_the_cpu"
+MILLION = "cuda::tests::a_million_vectors"
+HARD_DATA = "tests::hard_data"
+# The engine with bulk copies, which is not chosen by default: its faults must not hide what the others do.
+BULK_COPIES = "tma"
+# The steps that need the benchmarks of kernels/bench.
+ALONE, PROFILE = "kernels alone", "profile"
 # All smoke tests together, in seconds: hanging tests must not take the time of everything else.
 SMOKE_SECONDS = 100
 # The test of a million vectors, and with its repetition if it fails, in seconds.
@@ -72,29 +77,32 @@ class Check:
         step("smoke: all in one process", SMOKE_SECONDS / 2 if not self.is_stand_in else 400, self.smoke_together, until)
         for dtype, engine in self.smoke_order():
             step(f"smoke: {dtype} {engine}", 20, lambda: self.smoke(dtype, engine), until)
-        step("a million vectors", MILLION_SECONDS, self.million, time.monotonic() + MILLION_AND_AGAIN_SECONDS)
+        step("hard data", 30, self.hard_data, until)
+        step("a million vectors", MILLION_SECONDS, lambda: self.million("usual_kernels"), time.monotonic() + MILLION_AND_AGAIN_SECONDS)
         encoder.steps(self)
+        large, small, ends, middle = sizes["large"], sizes["small"], sizes["ends"], sizes["middle"]
         for scan, seconds in [("f16", 100), ("int8", 80)]:
-            step(f"search: {sizes['large']:,} vectors, {scan}", seconds,
-                 lambda: self.ours(sizes["large"], sizes["ends"], scan))
-        step(f"search: {sizes['large']:,} vectors, bulk copies", 100, self.bulk_copies)
-        step(f"peers: {sizes['large']:,} vectors", 90, lambda: self.peers(sizes["large"], sizes["ends"]))
-        step("kernels alone", 90, self.alone)
-        step("profile", 60, self.profile)
-        step(f"search: {sizes['small']:,} vectors, kernels of sm_80", 40,
-             lambda: self.ours(sizes["small"], sizes["ends"], "f16", "as sm_80", "--capability", "8.0"))
-        step(f"search: {sizes['small']:,} vectors", 60,
-             lambda: self.ours(sizes["small"], [*sizes["ends"], *sizes["middle"]], "f16,int8"))
-        step(f"peers: {sizes['small']:,} vectors", 40,
-             lambda: self.peers(sizes["small"], [*sizes["ends"], *sizes["middle"]]))
-        step(f"search: {sizes['large']:,} vectors, other batches", 60,
-             lambda: self.ours(sizes["large"], sizes["middle"], "f16,int8"))
+            step(f"search: full size {scan}", seconds, lambda: self.ours(large, ends, scan))
+        step("a million vectors by bulk copies", MILLION_SECONDS, lambda: self.bulk_copies(lambda: self.million("bulk_copies")))
+        # Of many queries: for few, the usual kernels search.
+        step("search: full size by bulk copies", 100,
+             lambda: self.bulk_copies(lambda: self.ours(large, ends[-1:], "f16,int8", "with bulk copies", "--bulk-copies")))
+        step("peers: full size", 90, lambda: self.peers(large, ends))
+        step(ALONE, 90, self.alone)
+        step(PROFILE, 60, self.profile)
+        step("a million vectors by kernels of sm_80", MILLION_SECONDS, lambda: self.million("kernels_of_sm_80"))
+        step("search: smaller by kernels of sm_80", 40, lambda: self.ours(small, ends, "f16", "as sm_80", "--capability", "8.0"))
+        step("search: smaller", 60, lambda: self.ours(small, [*ends, *middle], "f16,int8"))
+        step("peers: smaller", 40, lambda: self.peers(small, [*ends, *middle]))
+        step("search: full size in other batches", 60, lambda: self.ours(large, middle, "f16,int8"))
         # A stand-in is too slow for every case of the property tests.
         suite = ["cuda::", "scans_batches_depths", "--skip", SMOKE] if self.is_stand_in else []
         step("tests", 120 if not self.is_stand_in else 1200, lambda: self.tests("tests", *suite))
         for check in ["memcheck", "racecheck"]:
             step(check, 60, lambda: self.sanitizer(check, SMOKE, "tests"))
             step(f"{check}: encoder", 60, lambda: self.sanitizer(check, ENCODER_PRODUCTS, "tests-encoder"))
+        if self.compilers:
+            self.compilers.stop()
 
     def libraries(self):
         """The folders of CUDA's libraries. The first has links to a cuBLAS whose two libraries are of the same release: from different
@@ -119,7 +127,8 @@ class Check:
             raise RuntimeError(doctor["gpu_problem"] or "the driver sees no GPU")
         if self.is_stand_in:
             return
-        if tool("nvcc"):
+        # They take the time of the CPU.
+        if tool("nvcc") and any(map(self.runner.is_chosen, [ALONE, PROFILE])):
             capability = doctor["gpus"][0]["compute_capability"]
             self.compilers = alone.Compilers(tool("nvcc"), self.folder / "kernels", capability)
         if tool("nvidia-smi"):
@@ -155,7 +164,7 @@ class Check:
             return
         self.report["tests"][name] = f"{type(problem).__name__}: {problem}"
         if watched:
-            raise with_last_launch(problem, ended)
+            raise with_launch(problem, ended)
         # If no test ran, or with a tool around the program, a repetition names no kernel.
         repeats = ended.problem and not tool
         raise self.again(name, [*command, *ONE_BY_ONE], self.test_environment, problem) if repeats else problem
@@ -165,7 +174,7 @@ class Check:
         if not self.may_repeat(kind, AGAIN_SECONDS):
             return problem
         ended = self.runner.run(command, {**environment, **WATCHED})
-        found = ended.problem and with_last_launch(ended.problem, ended)
+        found = ended.problem and with_launch(ended.problem, ended)
         return problem.and_also(f"watched: {found or 'it passes'}")
 
     def may_repeat(self, kind, seconds):
@@ -176,13 +185,13 @@ class Check:
         return True
 
     def smoke_together(self):
-        """All smoke tests in one process: each process takes seconds to open the GPU."""
-        self.tests("smoke", SMOKE, watched=True)
+        """All smoke tests in one process, since each process takes seconds to open the GPU; but those with bulk copies."""
+        self.tests("smoke", SMOKE, "--skip", f"::{BULK_COPIES}", watched=True)
 
     def smoke_order(self):
-        """Types and engines. First come those whose tests have passed in one process, and last what that process could not finish: if it
-        hangs again, the others have run."""
-        place = lambda pair: {"ok": 0, UNFINISHED: 2}.get(self.outcomes.get(smoke_test(*pair)), 1)
+        """Types and engines. First come those whose tests have passed in one process, then those with bulk copies, and last what that
+        process could not finish: if it hangs again, the others have run."""
+        place = lambda pair: 2 if pair[1] == BULK_COPIES else {"ok": 0, UNFINISHED: 3}.get(self.outcomes.get(smoke_test(*pair)), 1)
         return sorted(itertools.product(DTYPES, ENGINES), key=place)
 
     def smoke(self, dtype, engine):
@@ -193,6 +202,7 @@ class Check:
         try:
             self.tests(f"smoke {dtype} {engine}", test, "--exact", watched=True)
         except Problem as problem:
+            self.outcomes[test] = UNFINISHED
             raise self.memcheck(engine, test, problem)
 
     def memcheck(self, kind, test, problem):
@@ -205,10 +215,16 @@ class Check:
         except Problem as found:
             return problem.and_also(f"memcheck: {found}")
 
-    def million(self):
+    def hard_data(self):
+        """Hits that bounds which are too narrow would lose, with every engine."""
+        if self.is_stand_in:
+            raise Skipped("CI does the same")
+        self.tests("hard data", HARD_DATA, *([] if self.has_bulk_copies() else ["--skip", f"::{BULK_COPIES}"]))
+
+    def million(self, kernels):
         if self.is_stand_in:
             raise Skipped("a stand-in takes hours")
-        self.tests("a million vectors", "--ignored", MILLION)
+        self.tests(f"a million vectors, {kernels}", "--ignored", f"{MILLION}::{kernels}", "--exact")
 
     def sanitizer(self, check, tests, program):
         """A check with every type and every engine, at sizes for a tool that watches every access."""
@@ -223,13 +239,14 @@ class Check:
                    tool=[tool("compute-sanitizer"), "--tool", check, "--error-exitcode", "9"])
 
     def ours(self, vectors, queries, scans, kernels="", *choice):
-        """Measures our search, by `choice` with other kernels. The figures count even if a later figure fails."""
+        """Measures our search, by `choice` with other kernels, and compares hits with those of the CPU. The figures count even if a later
+        figure fails."""
         log = self.runner.output / "figures.jsonl"
         log.unlink(missing_ok=True)
         suffix = f" {kernels}" if kernels else ""
         arguments = ["bench", "search", "--json", "--device", self.device, "--vectors", vectors, "--dim", self.sizes["dim"],
                      "--store-dtype", "f16", "--queries", join(queries), "--k", join(self.sizes["k"]), "--scan", scans,
-                     "--seconds", "0.5", "--kernel-times", *choice]
+                     "--seconds", "0.5", "--kernel-times", "--check-hits", *choice]
         try:
             # Without the log, a watched repetition adds no figures.
             measured = json.loads(self.toller(f"bench search{suffix}", *arguments, once=["--log", log]))
@@ -239,15 +256,18 @@ class Check:
                 {"peer": f"toller {figure['scan']}{suffix}", **figure, "seconds": figure["seconds"]["median"]}))
             log.unlink(missing_ok=True)
 
-    def needs_bulk_copies(self):
+    def has_bulk_copies(self):
+        """Whether the smoke tests with bulk copies have passed, as far as they have run."""
+        return all(self.outcomes.get(smoke_test(dtype, BULK_COPIES), "ok") == "ok" for dtype in DTYPES)
+
+    def bulk_copies(self, work):
+        """Does `work` with the kernels with bulk copies."""
         gpus = self.report["doctor"]["gpus"]
         if gpus and gpus[0]["compute_capability"] != "9.0":
             raise Skipped("only GPUs of compute capability 9.0 have them")
-
-    def bulk_copies(self):
-        """The search of many queries by the kernels with bulk copies, which are not chosen by default."""
-        self.needs_bulk_copies()
-        self.ours(self.sizes["large"], self.sizes["ends"][-1:], "f16,int8", "with bulk copies", "--bulk-copies")
+        if not self.has_bulk_copies():
+            raise Skipped("their smoke tests have not passed")
+        work()
 
     def peers(self, vectors, queries):
         command = [sys.executable, self.folder / PEERS, "--vectors", vectors, "--dim", self.sizes["dim"], "--queries",
