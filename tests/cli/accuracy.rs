@@ -131,6 +131,14 @@ fn ways_to_look_for_answers() {
     // As a pattern, the answer is found within a word.
     assert_eq!(mean("--matching regex"), json!((0.5 + 1.0 + 0.0 + 1.0) / 4.0));
 
+    // As in Python, a backslash makes any sign itself; what is no pattern is reported.
+    workspace.write("trec.jsonl", r#"{"id": "P36-0", "question": "?", "answers": ["rio|\\– z", "(rio"]}"#);
+    let by_pattern =
+        format!("{ACCURACY} --matching regex --measures RR --json").replace("questions", "trec.jsonl");
+    let found = workspace.runs(&by_pattern);
+    found.says([r#"1 of 2 answers are no regular expressions and never match, such as "(rio""#]);
+    assert_eq!(found.json()["runs"][0]["aggregates"]["RR"], 1.0);
+
     let found = workspace.runs(ACCURACY);
     assert!(
         found.stderr.contains("1 of 4 questions have no results and count as not answered"),

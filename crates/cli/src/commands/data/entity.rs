@@ -187,7 +187,8 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
         return Err(UsageError::new("results have texts and answers", "give --queries and --corpus").into());
     }
     let queries = args.texts.read_queries(args.input.skip_bad_lines(), ui)?;
-    check_answers(&queries, ui)?;
+    let mode = if args.patterns { MatchMode::Patterns } else { MatchMode::Tokens };
+    check_answers(&queries, mode, ui)?;
     let mut run = args.input.read(&args.run, ui)?;
     check_questions(&args.run, &run, &queries, ui)?;
     for entries in run.queries.values_mut() {
@@ -199,7 +200,6 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
     let entries = |id: &str| run.queries.get(id).map_or(&[] as &[RunEntry], Vec::as_slice);
     let retrieved: Vec<Retrieved<'_>> =
         queries.iter().map(|query| Retrieved { query, entries: entries(&query.id) }).collect();
-    let mode = if args.patterns { MatchMode::Patterns } else { MatchMode::Tokens };
     let (files, statistics) = write_dpr_results(&retrieved, &passages, mode, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }
