@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use toller_corpus::open_collection;
+use toller_corpus::{QueriesOfFile, open_collection};
 use toller_datasets::{AnswerSearch, MatchMode, refused_patterns};
 use toller_eval::ranked_documents;
 use toller_files::expand;
@@ -77,11 +77,15 @@ impl AnswerArgs {
         self.queries.iter().chain(&self.corpus)
     }
 
-    /// Reads the questions. Some must have answers.
-    pub fn questions(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let questions = self.queries_input.read(&self.queries, skip_bad_lines, ui)?;
+    /// Reads the questions, and which of them are whose. Some must have answers.
+    pub fn questions(
+        &self,
+        skip_bad_lines: bool,
+        ui: &Ui,
+    ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
+        let (questions, files) = self.queries_input.read_by_file(&self.queries, skip_bad_lines, ui)?;
         check_answers(&questions, self.mode(), ui)?;
-        Ok(questions)
+        Ok((questions, files))
     }
 
     /// A search for the answers of these questions.
