@@ -64,6 +64,24 @@ fn from_filled_sheets_to_judgments() {
     assert_eq!(workspace.lines("qrels.txt"), ["q1 0 d1 2", "q1 0 d2 0", "q2 0 d4 1"]);
 }
 
+/// Packages have one name in the folders of all annotators.
+#[test]
+fn sheets_of_one_name_are_those_of_several_people() {
+    let workspace = workspace();
+    for folder in ["ann", "bo"] {
+        std::fs::create_dir(workspace.path(folder)).unwrap();
+        workspace.write(
+            &format!("{folder}/package-0001.csv"),
+            "query_id,doc_id,grade,annotator\nq1,d1,1,\nq1,d2,1,\n",
+        );
+    }
+    let sheets = "ann/package-0001.csv bo/package-0001.csv";
+    let done = workspace.runs(&format!("annotate vote {sheets} --output qrels.txt"));
+    done.says(["2 of 2 pairs have a grade"]);
+    let table = workspace.runs(&format!("annotate agreement {sheets}"));
+    table.prints(["ann/package-0001, bo/package-0001"]);
+}
+
 #[test]
 fn what_is_wrong_is_told() {
     let workspace = workspace();
