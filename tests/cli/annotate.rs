@@ -83,6 +83,26 @@ fn sheets_of_one_name_are_those_of_several_people() {
 }
 
 #[test]
+fn identifiers_may_have_spaces() {
+    let workspace = Workspace::new();
+    workspace.write("x.run", "q1\tQ0\tdoc a\t1\t2\tx\nq1\tQ0\tdoc b\t2\t1\tx\n");
+    workspace.runs("annotate packages x.run --format csv --output packages");
+    workspace.write("ann.csv", "query_id,doc_id,grade\nq1,doc a,1\n");
+    for _ in 0..2 {
+        workspace.runs("annotate vote ann.csv --votes 1 --output qrels.txt");
+        assert_eq!(workspace.lines("qrels.txt"), ["q1\t0\tdoc a\t1"]);
+    }
+    let pool = workspace.runs("data dureader pool x.run --output pool");
+    pool.prints(["pool"]);
+    let measured = workspace.runs("eval --qrels qrels.txt pool/pool.run -m RR --format csv");
+    measured.prints(["pool.run,all,1.0000"]);
+    workspace.write("bad.csv", "query_id,doc_id,grade\nq1,doc  a,1\n");
+    workspace
+        .toller("annotate vote bad.csv --votes 1")
+        .fails(1, &["judgments cannot hold the identifier \"doc  a\"", "hint: give the document"]);
+}
+
+#[test]
 fn what_is_wrong_is_told() {
     let workspace = workspace();
     workspace.toller("annotate packages --output p").fails(2, &["RUN"]);
