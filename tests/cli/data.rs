@@ -164,6 +164,19 @@ fn other_domains_and_natural_questions() {
 }
 
 #[test]
+fn a_question_has_a_text() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "train.json",
+        r#"{"question_id": 1, "question": "  ", "answers": ["tea"], "documents": [{"paragraphs": ["tea"]}]}"#,
+    );
+    workspace
+        .toller("data dureader label train.json --output out")
+        .fails(1, &["the query \"1\" has no text", "hint: give it a text"]);
+    assert!(!workspace.path("out/queries.tsv").exists());
+}
+
+#[test]
 fn files_of_another_kind_are_refused_in_plain_words() {
     let workspace = Workspace::new();
     workspace.write("numbers.jsonl", "1\n");
@@ -202,6 +215,21 @@ fn facts_with_numbers_and_results_are_of_the_same_questions() {
     workspace
         .toller("data entityquestions buckets facts.jsonl --frequencies links.tsv --output buckets")
         .fails(1, &["links.tsv: there are two numbers of \"Ann\"", "write each subject once"]);
+    workspace.write(
+        "more.jsonl",
+        "{\"subject\": \"Ann\", \"relation\": \"P19\", \"object\": \"Oslo\"}\n\
+        {\"subject\": \"Bo Ek\", \"relation\": \"P36\", \"object\": \"Rome\"}\n",
+    );
+    workspace.write("links.tsv", "Bo_Ek\t5\n");
+    let buckets = "data entityquestions buckets more.jsonl --frequencies links.tsv --output buckets";
+    workspace
+        .toller(buckets)
+        .fails(1, &["links.tsv names no subject of the facts, such as \"Ann\"", "hint: write the subjects"]);
+    workspace.write("links.tsv", "Bo Ek\t5\n");
+    workspace.write("seen.txt", "Bo_Ek\n");
+    let seen = format!("{buckets} --seen seen.txt");
+    workspace.toller(&seen).fails(1, &["seen.txt names no subject of the facts"]);
+    workspace.runs(buckets).says(["links.tsv: 1 of 2 subjects have no frequency and count as the rarest"]);
     workspace.write("questions.jsonl", "{\"_id\": \"q\", \"text\": \"where\", \"answers\": [\"Oslo\"]}\n");
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"Oslo\"}\n");
     let results = "data entityquestions results --queries questions.jsonl --corpus corpus.jsonl --output";

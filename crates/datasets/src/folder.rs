@@ -145,10 +145,13 @@ pub(crate) fn check_id(id: &str) -> Result<(), DatasetError> {
     if is_id(id) { Ok(()) } else { Err(DatasetError::BadId(id.to_owned())) }
 }
 
-/// Checks that each query has an identifier of its own.
+/// Checks that each query has a text, and an identifier that no other has.
 pub(crate) fn check_queries(queries: &[Query]) -> Result<(), DatasetError> {
     let mut ids = UniqueIds::of("queries");
-    queries.iter().try_for_each(|query| ids.add(&query.id))
+    queries.iter().try_for_each(|query| {
+        ids.add(&query.id)?;
+        if query.text.trim().is_empty() { Err(DatasetError::EmptyQuery(query.id.clone())) } else { Ok(()) }
+    })
 }
 
 /// Checks that each judged query is among the queries, which may be of a file.
