@@ -155,7 +155,8 @@ fn other_domains_and_natural_questions() {
     assert_eq!(workspace.lines("covid/qrels.txt"), ["q1 0 d1 1"]);
 
     let nq = "{\"example_id\": 1, \"question_text\": \"where was ann born\", \"document_text\": \"<P> Ann was born in Oslo . \
-              She sings . </P>\", \"annotations\": [{\"short_answers\": [{\"start_token\": 5, \"end_token\": 6}]}]}\n";
+              She sings . </P>\", \"annotations\": [{\"short_answers\": [{\"start_token\": 5, \"end_token\": 6}], \
+              \"long_answer\": {\"start_token\": 0, \"end_token\": 11}}]}\n";
     workspace.write("nq.jsonl", nq);
     let built = workspace.runs("data reqa nq.jsonl --natural-questions --output nq").stdout;
     assert!(built.contains("coverage mean percent"), "{built}");
