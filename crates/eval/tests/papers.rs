@@ -86,8 +86,8 @@ fn rr_over_the_runs_queries() -> TestResult {
     Ok(())
 }
 
-/// T2Ranking's script divides by the queries of the run, its equation 5 by all queries. Either counts q3, which
-/// has no passage of grade 2.
+/// T2Ranking's script divides by the queries of the run, its equation 5 by all queries. Either counts q3,
+/// which has no passage of grade 2.
 #[test]
 fn rr_counts_queries_without_a_relevant_passage() -> TestResult {
     let run = run(&[("q1", &[("d0", 2.0), ("d1", 1.0)]), ("q3", &[("d0", 2.0)])]);
