@@ -50,6 +50,32 @@ fn entity_questions_end_to_end() {
     );
 }
 
+/// Identifiers that questions bring say nothing about files.
+#[test]
+fn questions_with_identifiers_belong_to_their_files() {
+    let workspace = workspace();
+    let question =
+        |id: &str, answer: &str| json!({"id": id, "question": "?", "answers": [answer]}).to_string();
+    std::fs::create_dir(workspace.path("own")).unwrap();
+    workspace.write("own/P1.jsonl", format!("{}\n{}\n", question("x-1", "Rio"), question("y-1", "Rio")));
+    workspace.write("own/P2.test.jsonl", format!("{}\n{}\n", question("x-2", "Bonn"), question("y", "Bonn")));
+    workspace.write("found.run", ["x-1", "x-2", "y-1", "y"].map(|id| format!("{id} Q0 1 1 2 t\n")).concat());
+    let by_file =
+        "accuracy found.run --corpus passages.tsv --group-by-file -m Success@1 --format csv --queries";
+    let found = workspace.runs(&format!("{by_file} own"));
+    assert_eq!(
+        found.stdout,
+        "run,group,query,Success@1\n\
+         found.run,P1,all,1.0000\n\
+         found.run,P2,all,0.0000\n\
+         found.run,macro,all,0.5000\n\
+         found.run,all,all,0.5000\n"
+    );
+    workspace.write("own/P2.dev.jsonl", question("z", "Bonn"));
+    let said = ["two files of --queries are called 'P2'", "hint: give them names that differ"];
+    workspace.toller(&format!("{by_file} own")).fails(1, &said);
+}
+
 #[test]
 fn a_folder_of_questions_is_the_same_in_every_command() {
     let workspace = workspace();
@@ -130,6 +156,14 @@ fn ways_to_look_for_answers() {
     assert_eq!(mean(""), json!((0.5 + 0.5 + 0.0 + 1.0) / 4.0));
     // As a pattern, the answer is found within a word.
     assert_eq!(mean("--matching regex"), json!((0.5 + 1.0 + 0.0 + 1.0) / 4.0));
+
+    // As in Python, a backslash makes any sign itself; what is no pattern is reported.
+    workspace.write("trec.jsonl", r#"{"id": "P36-0", "question": "?", "answers": ["rio|\\– z", "(rio"]}"#);
+    let by_pattern =
+        format!("{ACCURACY} --matching regex --measures RR --json").replace("questions", "trec.jsonl");
+    let found = workspace.runs(&by_pattern);
+    found.says([r#"1 of 2 answers are no regular expressions and never match, such as "(rio""#]);
+    assert_eq!(found.json()["runs"][0]["aggregates"]["RR"], 1.0);
 
     let found = workspace.runs(ACCURACY);
     assert!(

@@ -64,6 +64,44 @@ fn from_filled_sheets_to_judgments() {
     assert_eq!(workspace.lines("qrels.txt"), ["q1 0 d1 2", "q1 0 d2 0", "q2 0 d4 1"]);
 }
 
+/// Packages have one name in the folders of all annotators.
+#[test]
+fn sheets_of_one_name_are_those_of_several_people() {
+    let workspace = workspace();
+    for folder in ["ann", "bo"] {
+        std::fs::create_dir(workspace.path(folder)).unwrap();
+        workspace.write(
+            &format!("{folder}/package-0001.csv"),
+            "query_id,doc_id,grade,annotator\nq1,d1,1,\nq1,d2,1,\n",
+        );
+    }
+    let sheets = "ann/package-0001.csv bo/package-0001.csv";
+    let done = workspace.runs(&format!("annotate vote {sheets} --output qrels.txt"));
+    done.says(["2 of 2 pairs have a grade"]);
+    let table = workspace.runs(&format!("annotate agreement {sheets}"));
+    table.prints(["ann/package-0001, bo/package-0001"]);
+}
+
+#[test]
+fn identifiers_may_have_spaces() {
+    let workspace = Workspace::new();
+    workspace.write("x.run", "q1\tQ0\tdoc a\t1\t2\tx\nq1\tQ0\tdoc b\t2\t1\tx\n");
+    workspace.runs("annotate packages x.run --format csv --output packages");
+    workspace.write("ann.csv", "query_id,doc_id,grade\nq1,doc a,1\n");
+    for _ in 0..2 {
+        workspace.runs("annotate vote ann.csv --votes 1 --output qrels.txt");
+        assert_eq!(workspace.lines("qrels.txt"), ["q1\t0\tdoc a\t1"]);
+    }
+    let pool = workspace.runs("data dureader pool x.run --output pool");
+    pool.prints(["pool"]);
+    let measured = workspace.runs("eval --qrels qrels.txt pool/pool.run -m RR --format csv");
+    measured.prints(["pool.run,all,1.0000"]);
+    workspace.write("bad.csv", "query_id,doc_id,grade\nq1,doc  a,1\n");
+    workspace
+        .toller("annotate vote bad.csv --votes 1")
+        .fails(1, &["judgments cannot hold the identifier \"doc  a\"", "hint: give the document"]);
+}
+
 #[test]
 fn what_is_wrong_is_told() {
     let workspace = workspace();

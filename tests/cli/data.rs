@@ -155,12 +155,26 @@ fn other_domains_and_natural_questions() {
     assert_eq!(workspace.lines("covid/qrels.txt"), ["q1 0 d1 1"]);
 
     let nq = "{\"example_id\": 1, \"question_text\": \"where was ann born\", \"document_text\": \"<P> Ann was born in Oslo . \
-              She sings . </P>\", \"annotations\": [{\"short_answers\": [{\"start_token\": 5, \"end_token\": 6}]}]}\n";
+              She sings . </P>\", \"annotations\": [{\"short_answers\": [{\"start_token\": 5, \"end_token\": 6}], \
+              \"long_answer\": {\"start_token\": 0, \"end_token\": 11}}]}\n";
     workspace.write("nq.jsonl", nq);
     let built = workspace.runs("data reqa nq.jsonl --natural-questions --output nq").stdout;
     assert!(built.contains("coverage mean percent"), "{built}");
     assert_eq!(workspace.lines("nq/qrels.txt"), ["1 0 s0 1"]);
     assert_eq!(workspace.lines("nq/corpus.jsonl").len(), 2);
+}
+
+#[test]
+fn a_question_has_a_text() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "train.json",
+        r#"{"question_id": 1, "question": "  ", "answers": ["tea"], "documents": [{"paragraphs": ["tea"]}]}"#,
+    );
+    workspace
+        .toller("data dureader label train.json --output out")
+        .fails(1, &["the query \"1\" has no text", "hint: give it a text"]);
+    assert!(!workspace.path("out/queries.tsv").exists());
 }
 
 #[test]
@@ -202,6 +216,21 @@ fn facts_with_numbers_and_results_are_of_the_same_questions() {
     workspace
         .toller("data entityquestions buckets facts.jsonl --frequencies links.tsv --output buckets")
         .fails(1, &["links.tsv: there are two numbers of \"Ann\"", "write each subject once"]);
+    workspace.write(
+        "more.jsonl",
+        "{\"subject\": \"Ann\", \"relation\": \"P19\", \"object\": \"Oslo\"}\n\
+        {\"subject\": \"Bo Ek\", \"relation\": \"P36\", \"object\": \"Rome\"}\n",
+    );
+    workspace.write("links.tsv", "Bo_Ek\t5\n");
+    let buckets = "data entityquestions buckets more.jsonl --frequencies links.tsv --output buckets";
+    workspace
+        .toller(buckets)
+        .fails(1, &["links.tsv names no subject of the facts, such as \"Ann\"", "hint: write the subjects"]);
+    workspace.write("links.tsv", "Bo Ek\t5\n");
+    workspace.write("seen.txt", "Bo_Ek\n");
+    let seen = format!("{buckets} --seen seen.txt");
+    workspace.toller(&seen).fails(1, &["seen.txt names no subject of the facts"]);
+    workspace.runs(buckets).says(["links.tsv: 1 of 2 subjects have no frequency and count as the rarest"]);
     workspace.write("questions.jsonl", "{\"_id\": \"q\", \"text\": \"where\", \"answers\": [\"Oslo\"]}\n");
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"Oslo\"}\n");
     let results = "data entityquestions results --queries questions.jsonl --corpus corpus.jsonl --output";

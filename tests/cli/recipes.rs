@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use flate2::read::GzDecoder;
-use serde_json::Value;
+use serde_json::{Value, json};
 use toller_testing::{repository, shared};
 
 use crate::support::{Finished, Workspace, gzip};
@@ -466,4 +466,60 @@ fn the_passages_of_t2ranking_are_made_at_toy_size() {
     let lowest = workspace.lines(&format!("{work}/passages/sigma-0.1.jsonl"));
     assert_eq!(lowest.len(), 6, "a score of about one half is above 0.1: {lowest:?}");
     assert_eq!(workspace.lines(&format!("{work}/passages/sigma-0.9.jsonl")).len(), 1);
+}
+
+/// The builder's folder is what the recipe of Mr. TyDi reads.
+#[test]
+fn mr_tydi_is_measured_as_it_was_built() {
+    let workspace = Workspace::new();
+    fs::create_dir_all(workspace.path("published/collection")).unwrap();
+    let document =
+        |id: &str, title: &str, text: &str| json!({"id": id, "contents": format!("{title}\n\n{text}")});
+    let documents = [document("1#0", "Oslo", "mji wa Norwe"), document("2#0", "Roma", "mji wa Italia")];
+    let lines: String = documents.iter().map(|line| format!("{line}\n")).collect();
+    workspace.write("published/collection/docs.jsonl", lines);
+    for split in ["dev", "test"] {
+        workspace.write(&format!("published/topic.{split}.tsv"), "q1\tmji Norwe\n");
+        workspace.write(&format!("published/qrels.{split}.txt"), "q1 Q0 1#0 1\n");
+    }
+    workspace.runs("data mrtydi published --output data/sw");
+    let flags = "--set data=data --cell language=sw --cell system=bm25";
+    assert_eq!(measured(&workspace, "mr-tydi", flags), [1.0, 1.0]);
+}
+
+/// T2Ranking's mean goes over all queries: those without a relevant passage count as 0.
+#[test]
+fn t2ranking_is_measured_over_all_queries() {
+    let workspace = Workspace::new();
+    workspace.write("collection.tsv", "pid\ttext\n1\tthe city\n2\tthe river\n");
+    workspace.write("queries.dev.tsv", "qid\ttext\n1\tcity\n2\triver\n");
+    workspace.write("qrels.dev.tsv", "1 0 1 3\n1 0 2 0\n2 0 2 1\n");
+    assert_eq!(measured(&workspace, "t2ranking", "--set data=. --cell retriever=bm25"), [0.5, 1.0, 1.0]);
+}
+
+/// What a recipe of this repository measures on toy data, on which no published figure holds.
+fn measured(workspace: &Workspace, recipe: &str, flags: &str) -> Vec<f64> {
+    let mut command = workspace.command("run --json");
+    command.args(flags.split(' ')).arg(repository("configs").join(format!("{recipe}.toml")));
+    let finished = Finished::new(command.output().unwrap());
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let report = finished.json();
+    let measures = report["measures"].as_array().unwrap().iter();
+    measures.map(|measure| measure["measured"].as_f64().unwrap()).collect()
+}
+
+/// DPR's encoders know token types 0 alone.
+#[test]
+fn recipes_encode_passages_of_dpr_as_dpr_does() {
+    let mut found = 0;
+    for file in fs::read_dir(repository("configs")).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        for step in text.split("\n[").filter(|step| step.contains("command = \"encode\"")) {
+            if step.contains("dpr-ctx_encoder") {
+                assert!(step.contains("title-mode = \"sep\""), "{step}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 4, "{found}");
 }

@@ -112,10 +112,11 @@ fn whole_number(cell: &str) -> Option<i32> {
     digits.map_or(cell, |(digits, _)| digits).parse().ok()
 }
 
-/// An identifier without the apostrophe that keeps spreadsheets from computing it.
+/// An identifier without the apostrophe that keeps spreadsheets from computing it, which one that begins with
+/// apostrophes has, too.
 fn original(cell: &str) -> String {
-    let formula = cell.strip_prefix('\'').filter(|rest| rest.starts_with(['=', '+', '-', '@']));
-    formula.unwrap_or(cell).to_owned()
+    let is_marked = |rest: &&str| rest.trim_start_matches('\'').starts_with(['=', '+', '-', '@']);
+    cell.strip_prefix('\'').filter(is_marked).unwrap_or(cell).to_owned()
 }
 
 #[cfg(test)]
@@ -137,6 +138,8 @@ mod tests {
         let rating = |annotator: &str, grade| vec![Rating { annotator: annotator.into(), grade }];
         assert_eq!(ratings.pairs[&pair("q1", "d1")], rating("ann", 1));
         assert_eq!(ratings.pairs[&pair("q1", "=d2")], rating("bo", 0));
+        ratings.read("bo.csv", "bo", "query_id,doc_id,grade\n'q,''-d,1\n".as_bytes()).unwrap();
+        assert_eq!(ratings.pairs[&pair("'q", "'-d")], rating("bo", 1));
     }
 
     #[test]

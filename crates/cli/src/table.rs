@@ -32,7 +32,9 @@ pub fn table(rows: &[Vec<String>], align: &[Align]) -> String {
 
 /// A cell of a sheet that spreadsheets do not take for a formula, which they would compute.
 pub fn as_text(text: &str) -> String {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    // An apostrophe that a text has already gets a second one, so that a reader takes the first off alone.
+    let start = text.trim_start_matches('\'');
+    let is_formula = start.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
     if is_formula { format!("'{text}") } else { text.to_owned() }
 }
 
@@ -42,10 +44,10 @@ mod tests {
 
     #[test]
     fn a_cell_is_no_formula() {
-        for formula in ["=cmd|1", "@q2", "+d", "-d", "\t=1", "-1+1"] {
+        for formula in ["=cmd|1", "@q2", "+d", "-d", "\t=1", "-1+1", "'-d", "'-1", "''=d"] {
             assert_eq!(as_text(formula), format!("'{formula}"));
         }
-        for plain in ["d=1", "", "-1", "+2.5", "text"] {
+        for plain in ["d=1", "", "-1", "+2.5", "text", "'tis", "'"] {
             assert_eq!(as_text(plain), plain);
         }
     }

@@ -45,8 +45,8 @@ pub use json_id::JsonId;
 pub use locations::Locations;
 pub use names::{ColumnNames, Names};
 pub use options::{ReadOptions, SkipReport};
-pub use qrels::{QrelsFormat, read_qrels, read_qrels_from};
-pub use queries::{QueryFormat, read_queries, read_queries_from};
+pub use qrels::{QrelsFormat, qrels_separator, read_qrels, read_qrels_from};
+pub use queries::{QueriesOfFile, QueryFormat, read_queries, read_queries_by_file, read_queries_from};
 pub use run::{
     PARTIAL_RUN, RunFormat, RunWriteError, Score, TrecRunWriter, is_trec_run, read_run, read_run_from,
 };

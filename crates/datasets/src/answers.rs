@@ -3,7 +3,9 @@
 
 use std::sync::LazyLock;
 
+use rayon::prelude::*;
 use regex::{Regex, RegexBuilder};
+use toller_ir::Query;
 use unicode_normalization::UnicodeNormalization;
 
 /// What a token is: letters, digits and marks together, or one other character that is neither a separator
@@ -17,8 +19,8 @@ pub enum MatchMode {
     /// As a sequence of tokens, in any case.
     #[default]
     Tokens,
-    /// As regular expressions, in any case; `^` and `$` are the ends of lines. CuratedTREC's answers are
-    /// some.
+    /// As regular expressions of Python, in any case; `^` and `$` are the ends of lines. CuratedTREC's
+    /// answers are some.
     Patterns,
 }
 
@@ -31,17 +33,28 @@ pub struct AnswerMatcher {
 #[derive(Clone, Debug)]
 enum Answers {
     Tokens(Vec<Vec<String>>),
-    Patterns(Vec<Regex>),
+    Patterns(Vec<Pattern>),
+}
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    /// Takes a time that grows with the text alone.
+    Regular(Regex),
+    /// With look-around or back-references, which take trials.
+    Backtracking(fancy_regex::Regex),
 }
 
 impl AnswerMatcher {
     /// For a question with these answers, in decomposed form (NFD). A pattern that is no regular expression
-    /// never matches, and an answer without a token matches every passage: both as in DPR's script.
+    /// never matches ([`refused_patterns`] finds it), and an answer without a token matches every passage:
+    /// both as in DPR's script.
     pub fn new<'a>(answers: impl IntoIterator<Item = &'a str>, mode: MatchMode) -> Self {
         let answers = answers.into_iter().map(decomposed);
         let answers = match mode {
             MatchMode::Tokens => Answers::Tokens(answers.map(|answer| tokens(&answer)).collect()),
-            MatchMode::Patterns => Answers::Patterns(answers.filter_map(|answer| pattern(&answer)).collect()),
+            MatchMode::Patterns => {
+                Answers::Patterns(answers.filter_map(|answer| Pattern::new(&answer)).collect())
+            }
         };
         Self { answers }
     }
@@ -117,13 +130,62 @@ fn tokens(text: &str) -> Vec<String> {
     found.map(|token| token.as_str().to_lowercase()).collect()
 }
 
-fn pattern(answer: &str) -> Option<Regex> {
-    RegexBuilder::new(answer).case_insensitive(true).multi_line(true).build().ok()
+/// The answers of these questions that are no regular expressions, so that [`MatchMode::Patterns`] never
+/// finds them.
+#[must_use]
+pub fn refused_patterns(questions: &[Query]) -> Vec<&str> {
+    let answers: Vec<&str> = questions.iter().flat_map(|query| &query.answers).map(String::as_str).collect();
+    let is_refused = |answer: &&str| Pattern::new(&decomposed(answer)).is_none();
+    answers.into_par_iter().filter(is_refused).collect()
+}
+
+impl Pattern {
+    fn new(answer: &str) -> Option<Self> {
+        let pattern = of_python(answer)?;
+        let regular = RegexBuilder::new(&pattern).case_insensitive(true).multi_line(true).build();
+        regular.ok().map(Self::Regular).or_else(|| {
+            let mut builder = fancy_regex::RegexBuilder::new(&pattern);
+            builder.case_insensitive(true).multi_line(true).build().ok().map(Self::Backtracking)
+        })
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Regular(pattern) => pattern.is_match(text),
+            // An error says that there were too many trials.
+            Self::Backtracking(pattern) => pattern.is_match(text).unwrap_or_default(),
+        }
+    }
+}
+
+/// A pattern of Python as the crates here read it. In Python a backslash before a character that is no ASCII
+/// letter or digit stands for the character. Here it is wrong before characters outside ASCII, and `\<` and
+/// `\>` are the ends of words. `None` for escapes that fancy-regex takes, and Python does not.
+fn of_python(pattern: &str) -> Option<String> {
+    let mut kept = String::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            kept.push(character);
+            continue;
+        }
+        let escaped = characters.next();
+        if matches!(escaped, Some('e' | 'k' | 'H' | 'O')) {
+            return None;
+        }
+        if escaped.is_none_or(|escaped| escaped.is_ascii() && !matches!(escaped, '<' | '>')) {
+            kept.push(character);
+        }
+        kept.extend(escaped);
+    }
+    Some(kept)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AnswerMatcher, MatchMode};
+    use toller_ir::Query;
+
+    use super::{AnswerMatcher, MatchMode, refused_patterns};
 
     fn by_tokens(answer: &str, text: &str) -> bool {
         AnswerMatcher::new([answer], MatchMode::Tokens).is_in(text)
@@ -169,6 +231,31 @@ mod tests {
         assert!(by_pattern("caf\u{e9}", "cafe\u{301}"));
         // No regular expression, so it never matches, not even itself.
         assert!(!by_pattern("(unclosed", "(unclosed"));
+    }
+
+    #[test]
+    fn patterns_are_those_of_python() {
+        // Of CuratedTREC.
+        assert!(by_pattern("cinnabar|mercury|\\\u{2022} DJ Quicksilver", "found in Mercury"));
+        assert!(by_pattern("10\\\u{2013}14 months", "after 10\u{2013}14 months"));
+        assert!(by_pattern("yeasts|\\\u{2c8}fungus", "a \u{2c8}fungus"));
+        assert!(by_pattern(r"\<b\>|x", "in <b>bold</b>") && !by_pattern(r"\<b\>", "a b c"));
+        assert!(by_pattern(r"a\\b\.\-\ \d", r"a\b.- 7") && !by_pattern(r"a\.b", "acb"));
+        // Decomposed, it has `\e`, with which Python refuses the whole pattern.
+        assert!(!by_pattern("tea|caf\\\u{e9}", "tea"));
+        // Look-around and back-references.
+        assert!(by_pattern(r"(?<!Mc)Donald", "by DONALD") && !by_pattern(r"(?<!Mc)Donald", "McDonald"));
+        assert!(by_pattern(r"^(\w+) \1$", "x\nNew new\ny") && !by_pattern(r"(\w+) \1", "New York"));
+    }
+
+    #[test]
+    fn refused_patterns_are_found() {
+        let question = |answers: &[&str]| Query {
+            answers: answers.iter().map(|answer| (*answer).to_owned()).collect(),
+            ..Query::default()
+        };
+        let questions = [question(&["a|b", "(unclosed"]), question(&[]), question(&["\\", r"(\w+) \1"])];
+        assert_eq!(refused_patterns(&questions), ["(unclosed", "\\"]);
     }
 
     #[test]

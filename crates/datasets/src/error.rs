@@ -78,6 +78,9 @@ pub enum DatasetError {
     /// Judgments and runs cannot hold an identifier.
     #[error("the identifier {0:?} is empty or has white space")]
     BadId(String),
+    /// A query has only white space.
+    #[error("the query {0:?} has no text")]
+    EmptyQuery(String),
     /// Two queries or passages have one identifier.
     #[error("two {what} have the identifier {id:?}")]
     RepeatedId {
@@ -215,6 +218,7 @@ impl Explain for DatasetError {
             Self::NoSplit { found, .. } => Some(format!("there is {}", found.join(", ")).into()),
             Self::NoLanguage { found, .. } => Some(format!("they have {}", found.join(", ")).into()),
             Self::BadId(_) | Self::RepeatedId { .. } => Some("correct the identifiers in the input".into()),
+            Self::EmptyQuery(_) => Some("give it a text, or take it out".into()),
             Self::TwoFiles { .. } => {
                 Some("name the files or the folder of one collection, or choose one split".into())
             }
@@ -247,6 +251,7 @@ impl Explain for DatasetError {
             | Self::NoSplit { .. }
             | Self::NoLanguage { .. }
             | Self::BadId(_)
+            | Self::EmptyQuery(_)
             | Self::RepeatedId { .. }
             | Self::TwoFiles { .. }
             | Self::NoText(_)

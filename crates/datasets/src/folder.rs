@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use toller_corpus::TrecRunWriter;
+use toller_corpus::{TrecRunWriter, qrels_separator};
 use toller_files::{AtomicFile, CompleteFile, FileError, Input};
 use toller_ir::{Qrels, Query, Run};
 
@@ -81,16 +81,11 @@ impl Folder {
     /// Writes judgments, in TREC's format. Tabs separate the columns if a document's identifier has spaces:
     /// Toller reads these, and trec_eval does not.
     pub(crate) fn qrels(&mut self, name: &str, qrels: &Qrels) -> Result<(), DatasetError> {
-        let has_spaces =
-            qrels.iter().any(|(_, judged)| judged.iter().any(|(document, _)| document.contains(' ')));
-        let between = if has_spaces { '\t' } else { ' ' };
+        let between = qrels_separator(qrels).map_err(|id| DatasetError::BadId(id.to_owned()))?;
         let mut file = self.file(name)?;
         for (query, judged) in qrels.iter() {
             check_id(query)?;
             for (document, grade) in judged {
-                if document.split(' ').any(|word| !is_id(word)) {
-                    return Err(DatasetError::BadId(document.clone()));
-                }
                 file.line(format_args!("{query}{between}0{between}{document}{between}{grade}"))?;
             }
         }
@@ -110,10 +105,17 @@ impl Folder {
         Ok(changed)
     }
 
-    /// Writes a TREC run with the documents in their order.
+    /// Writes a TREC run with the documents in their order. Tabs separate the columns as in
+    /// [`Folder::qrels`].
     pub(crate) fn run(&mut self, name: &str, run: &Run) -> Result<(), DatasetError> {
+        let has_spaces = run.queries.iter().any(|(query, entries)| {
+            query.contains(' ') || entries.iter().any(|entry| entry.doc_id.contains(' '))
+        });
         let file = self.file(name)?;
         let mut writer = TrecRunWriter::new(file.file, &file.path, "toller")?;
+        if has_spaces {
+            writer = writer.tab_separated();
+        }
         writer.write_run(run)?;
         writer.finish()?;
         Ok(())
@@ -143,10 +145,13 @@ pub(crate) fn check_id(id: &str) -> Result<(), DatasetError> {
     if is_id(id) { Ok(()) } else { Err(DatasetError::BadId(id.to_owned())) }
 }
 
-/// Checks that each query has an identifier of its own.
+/// Checks that each query has a text, and an identifier that no other has.
 pub(crate) fn check_queries(queries: &[Query]) -> Result<(), DatasetError> {
     let mut ids = UniqueIds::of("queries");
-    queries.iter().try_for_each(|query| ids.add(&query.id))
+    queries.iter().try_for_each(|query| {
+        ids.add(&query.id)?;
+        if query.text.trim().is_empty() { Err(DatasetError::EmptyQuery(query.id.clone())) } else { Ok(()) }
+    })
 }
 
 /// Checks that each judged query is among the queries, which may be of a file.

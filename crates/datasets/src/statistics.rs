@@ -120,6 +120,8 @@ impl Figure {
         match self {
             Self::Count(count) => count.to_string(),
             Self::Real(None) => "-".to_owned(),
+            // A share or a similarity has its figures behind the point.
+            Self::Real(Some(value)) if value.abs() < 1.0 => format!("{value:.4}"),
             Self::Real(Some(value)) => format!("{value:.2}"),
         }
     }
@@ -179,18 +181,21 @@ mod tests {
     fn parts_with_the_same_figures_are_one_table() {
         let split = |name: &str, queries: usize| Part::new(name).count("queries", queries);
         let collection = Part::new("collection").real("mean_characters", Some(1.25)).real("other", None);
-        let statistics = Statistics(vec![collection, split("dev", 2), split("test", 3)]);
+        let alike = Part::new("queries").real("intra_list_similarity", Some(-0.012_955));
+        let statistics = Statistics(vec![collection, split("dev", 2), split("test", 3), alike]);
         assert_eq!(
             statistics.tables(),
             [
                 vec![vec!["", "mean characters", "other"], vec!["collection", "1.25", "-"]],
                 vec![vec!["", "queries"], vec!["dev", "2"], vec!["test", "3"]],
+                vec![vec!["", "intra list similarity"], vec!["queries", "-0.0130"]],
             ]
         );
         let expected = json!({
             "collection": {"mean_characters": 1.25, "other": null},
             "dev": {"queries": 2},
-            "test": {"queries": 3}
+            "test": {"queries": 3},
+            "queries": {"intra_list_similarity": -0.012_955}
         });
         assert_eq!(statistics.to_json(), expected);
     }

@@ -120,8 +120,8 @@ pub enum EvalError {
     EmptyRun,
     /// Run and qrels have no query in common.
     #[error(
-        "no query of the run is judged: the run has {}, such as '{run_example}', the qrels {qrels_queries}, \
-         such as '{qrels_example}'",
+        "no query of the run is judged: the run has {}, such as {run_example:?}, the qrels {qrels_queries}, \
+         such as {qrels_example:?}",
         counted(*run_queries, "query")
     )]
     NoJudgedQuery {

@@ -42,9 +42,12 @@ fn what_cannot_be_evaluated() -> TestResult {
 
     let other = failure(&one, &run(&[("1", "d1", 1.0), ("2", "d1", 1.0)]), "AP")?;
     assert!(
-        other.to_string().starts_with("no query of the run is judged: the run has 2 queries, such as '1'"),
+        other.to_string().starts_with("no query of the run is judged: the run has 2 queries, such as \"1\""),
         "{other}"
     );
+    // Two Unicode forms of one letter do not look alike.
+    let form = failure(&qrels(&[("\u{e9}", "d1", 1)]), &run(&[("e\u{301}", "d1", 1.0)]), "AP")?.to_string();
+    assert!(form.contains("such as \"e\\u{301}\", the qrels 1, such as \"\u{e9}\""), "{form}");
     assert!(other.remedy().is_some_and(|remedy| remedy.to_string().contains("ids")));
 
     let duplicate = failure(&one, &run(&[("q1", "d1", 1.0), ("q1", "d2", 2.0), ("q1", "d1", 3.0)]), "AP")?;

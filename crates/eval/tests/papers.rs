@@ -86,6 +86,16 @@ fn rr_over_the_runs_queries() -> TestResult {
     Ok(())
 }
 
+/// T2Ranking's script divides by the queries of the run, its equation 5 by all queries. Either counts q3,
+/// which has no passage of grade 2.
+#[test]
+fn rr_counts_queries_without_a_relevant_passage() -> TestResult {
+    let run = run(&[("q1", &[("d0", 2.0), ("d1", 1.0)]), ("q3", &[("d0", 2.0)])]);
+    let evaluation = evaluated(&run, "RR(rel=2,missing='skip')@10 RR(rel=2)@10")?;
+    assert_eq!(evaluation.aggregates, [0.25, 0.5 / 3.0]);
+    Ok(())
+}
+
 /// ReQA ranks by `scipy.stats.rankdata`: documents of the same score share the mean of their ranks.
 #[test]
 fn ties_share_the_mean_rank() -> TestResult {

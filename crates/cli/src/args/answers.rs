@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use toller_corpus::open_collection;
-use toller_datasets::{AnswerSearch, MatchMode};
+use toller_corpus::{QueriesOfFile, open_collection};
+use toller_datasets::{AnswerSearch, MatchMode, refused_patterns};
 use toller_eval::ranked_documents;
 use toller_files::expand;
 use toller_ir::{Passage, Query, Setting};
@@ -49,8 +49,9 @@ enum Matching {
     Regex,
 }
 
-/// Checks that some questions have answers. Those without are reported.
-pub fn check_answers(questions: &[Query], ui: &Ui) -> Result<(), Remedied> {
+/// Checks that some questions have answers. Those without are reported, and answers that should be patterns
+/// and are none.
+pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<(), Remedied> {
     let (without, all) = (questions.iter().filter(|query| query.answers.is_empty()).count(), questions.len());
     if without == all {
         let remedy = "give --queries a file with answers: DPR's, EntityQuestions', or JSONL with `answers`";
@@ -58,6 +59,14 @@ pub fn check_answers(questions: &[Query], ui: &Ui) -> Result<(), Remedied> {
     }
     if without > 0 {
         ui.warning(format!("{without} of {all} questions have no answers and count as not answered"));
+    }
+    let refused = if mode == MatchMode::Patterns { refused_patterns(questions) } else { Vec::new() };
+    if let Some(example) = refused.first() {
+        let answers: usize = questions.iter().map(|query| query.answers.len()).sum();
+        ui.warning(format!(
+            "{} of {answers} answers are no regular expressions and never match, such as {example:?}",
+            refused.len()
+        ));
     }
     Ok(())
 }
@@ -68,20 +77,27 @@ impl AnswerArgs {
         self.queries.iter().chain(&self.corpus)
     }
 
-    /// Reads the questions. Some must have answers.
-    pub fn questions(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let questions = self.queries_input.read(&self.queries, skip_bad_lines, ui)?;
-        check_answers(&questions, ui)?;
-        Ok(questions)
+    /// Reads the questions, and which of them are whose. Some must have answers.
+    pub fn questions(
+        &self,
+        skip_bad_lines: bool,
+        ui: &Ui,
+    ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
+        let (questions, files) = self.queries_input.read_by_file(&self.queries, skip_bad_lines, ui)?;
+        check_answers(&questions, self.mode(), ui)?;
+        Ok((questions, files))
     }
 
     /// A search for the answers of these questions.
     pub fn search<'a>(&self, questions: &'a [Query]) -> AnswerSearch<'a> {
-        let mode = match self.matching {
+        AnswerSearch::new(questions, self.mode())
+    }
+
+    fn mode(&self) -> MatchMode {
+        match self.matching {
             Matching::String => MatchMode::Tokens,
             Matching::Regex => MatchMode::Patterns,
-        };
-        AnswerSearch::new(questions, mode)
+        }
     }
 
     /// Adds the first `depth` documents of a run.

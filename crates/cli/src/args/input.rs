@@ -1,6 +1,8 @@
 //! The flags that say how input is read. A format's flag names what is read: `--format` is the output's.
 
-use toller_corpus::{CollectionFormat, ColumnNames, QueryFormat, ReadOptions, read_queries};
+use toller_corpus::{
+    CollectionFormat, ColumnNames, QueriesOfFile, QueryFormat, ReadOptions, read_queries_by_file,
+};
 use toller_engine::query_files;
 use toller_ir::{Query, Setting};
 
@@ -100,10 +102,21 @@ impl QueriesArgs {
 
     /// Reads the queries of files and folders.
     pub fn read(&self, paths: &[InputPath], skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let (queries, skipped) = read_queries(&query_files(paths)?, &self.options(skip_bad_lines))
-            .with_flag(Setting::Format, QUERIES_FORMAT)?;
+        Ok(self.read_by_file(paths, skip_bad_lines, ui)?.0)
+    }
+
+    /// Reads the queries of files and folders, and which of them are whose.
+    pub fn read_by_file(
+        &self,
+        paths: &[InputPath],
+        skip_bad_lines: bool,
+        ui: &Ui,
+    ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
+        let (queries, files, skipped) =
+            read_queries_by_file(&query_files(paths)?, &self.options(skip_bad_lines))
+                .with_flag(Setting::Format, QUERIES_FORMAT)?;
         ui.skipped("", &skipped);
-        Ok(queries)
+        Ok((queries, files))
     }
 }
 

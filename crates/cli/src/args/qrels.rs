@@ -1,6 +1,6 @@
 //! The flags of relevance judgments, and reading them.
 
-use toller_corpus::{QrelsFormat, ReadOptions, read_qrels};
+use toller_corpus::{QrelsFormat, ReadOptions, qrels_separator, read_qrels};
 use toller_ir::{Qrels, Setting};
 
 use super::choice::by_name;
@@ -81,18 +81,16 @@ pub fn read_judgments(
     Ok(qrels)
 }
 
-/// Writes judgments in TREC's format.
+/// Writes judgments in TREC's format. Tabs separate the columns if an identifier has spaces.
 pub fn write_judgments(output: &OutputPath, qrels: &Qrels, ui: &Ui) -> crate::Result<()> {
-    let mut ids =
-        qrels.iter().flat_map(|(query, documents)| documents.keys().map(String::as_str).chain([query]));
-    if let Some(id) = ids.find(|id| id.contains(char::is_whitespace)) {
-        let message = format!("the identifier {id:?} has a blank, which separates the columns of qrels");
-        return Err(Remedied::new(message, "give the document or the query another identifier").into());
-    }
+    let between = qrels_separator(qrels).map_err(|id| {
+        let message = format!("judgments cannot hold the identifier {id:?}");
+        Remedied::new(message, "give the document or the query another, with single spaces between words")
+    })?;
     output.write(ui, |out, _| {
         for (query, documents) in qrels.iter() {
             for (document, grade) in documents {
-                writeln!(out, "{query} 0 {document} {grade}")?;
+                writeln!(out, "{query}{between}0{between}{document}{between}{grade}")?;
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! `toller accuracy`: whether runs retrieve passages that contain an answer.
 
+use toller_corpus::QueriesOfFile;
 use toller_engine::query_files;
 use toller_eval::{Measure, Report, RunReport, check_first_rank_measures, evaluate_first_ranks};
 use toller_ir::Query;
@@ -11,7 +12,7 @@ use crate::args::evaluation::{
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::result::ResultArgs;
 use crate::args::runs::{RunInputArgs, run_names};
-use crate::error::UsageError;
+use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 
 /// Measures whether runs retrieve passages that contain an answer, as DPR and EntityQuestions do.
@@ -56,10 +57,11 @@ pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
     let measures = measures(&args.measures)?;
     check_first_rank_measures(&measures).map_err(|error| UsageError::of(&error))?;
-    let questions = questions(args, ui)?;
+    let (questions, files) = questions(args, ui)?;
     let groups = match &args.groups {
         Some(file) => Some(read_groups(file)?),
-        None => args.group_by_file.then(|| by_file(&questions)),
+        None if args.group_by_file => Some(by_file(&files, &questions)?),
+        None => None,
     };
 
     groups.iter().try_for_each(check_group_names)?;
@@ -89,8 +91,8 @@ pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
     args.result.write(&Report { runs, comparisons: None }, args.per_query, ui)
 }
 
-/// Reads the questions.
-fn questions(args: &AccuracyArgs, ui: &Ui) -> crate::Result<Vec<Query>> {
+/// Reads the questions, and which of them are whose.
+fn questions(args: &AccuracyArgs, ui: &Ui) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
     if args.group_by_file && query_files(&args.answers.queries)?.len() < 2 {
         let message = "--group-by-file needs several files of questions, and there is one";
         return Err(UsageError::new(message, "give --queries several files, or a folder").into());
@@ -98,13 +100,18 @@ fn questions(args: &AccuracyArgs, ui: &Ui) -> crate::Result<Vec<Query>> {
     args.answers.questions(args.input.skip_bad_lines(), ui)
 }
 
-/// The questions by their files: of several files, the beginning of each identifier names the file.
-fn by_file(questions: &[Query]) -> Groups {
+/// The questions of each file.
+fn by_file(files: &[QueriesOfFile], questions: &[Query]) -> Result<Groups, Remedied> {
     let mut groups = Groups::new();
-    for query in questions {
-        if let Some((file, _)) = query.id.rsplit_once('-') {
-            groups.entry(file.to_owned()).or_default().insert(query.id.clone());
+    for file in files {
+        let of_file = questions.get(file.places.clone()).unwrap_or_default();
+        let ids = of_file.iter().map(|query| query.id.clone()).collect();
+        if groups.insert(file.name.clone(), ids).is_some() {
+            return Err(Remedied::new(
+                format!("--group-by-file: two files of --queries are called '{}'", file.name),
+                "give them names that differ before the first dot, or name the groups by --groups",
+            ));
         }
     }
-    groups
+    Ok(groups)
 }

@@ -2,6 +2,8 @@
 
 mod detect;
 mod reader;
+mod writer;
 
 pub use detect::QrelsFormat;
 pub use reader::{read_qrels, read_qrels_from};
+pub use writer::qrels_separator;

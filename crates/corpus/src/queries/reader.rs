@@ -1,5 +1,7 @@
 //! Reading query files into memory.
 
+use std::ops::Range;
+
 use toller_files::{Input, InputReader};
 use toller_ir::Query;
 
@@ -7,8 +9,17 @@ use crate::error::CorpusError;
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::queries::detect::{QueryFormat, detect};
-use crate::queries::sink::QuerySink;
+use crate::queries::sink::{QuerySink, stem};
 use crate::queries::{json, trec, tsv};
+
+/// Which queries of several files are one file's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueriesOfFile {
+    /// The file's name up to its first dot; of standard input, what messages call it.
+    pub name: String,
+    /// The places of its queries among those of all files.
+    pub places: Range<usize>,
+}
 
 /// Reads the queries of one or several inputs, in order. If `options` name no format, each file's is detected
 /// from its content and name.
@@ -23,12 +34,29 @@ pub fn read_queries(
     inputs: &[Input],
     options: &ReadOptions<QueryFormat>,
 ) -> Result<(Vec<Query>, SkipReport), CorpusError> {
+    let (queries, _, skipped) = read_queries_by_file(inputs, options)?;
+    Ok((queries, skipped))
+}
+
+/// As [`read_queries`], and says which queries are whose.
+///
+/// # Errors
+/// As [`read_queries`].
+pub fn read_queries_by_file(
+    inputs: &[Input],
+    options: &ReadOptions<QueryFormat>,
+) -> Result<(Vec<Query>, Vec<QueriesOfFile>, SkipReport), CorpusError> {
     let mut sink = QuerySink::new(options.skip_bad_lines);
+    let mut files = Vec::with_capacity(inputs.len());
     for input in inputs {
+        let first = sink.count();
         sink.begin(input, inputs.len() > 1);
         read_into(InputReader::open(input)?, options, &mut sink)?;
+        let name = stem(input).map_or_else(|| input.to_string(), str::to_owned);
+        files.push(QueriesOfFile { name, places: first..sink.count() });
     }
-    sink.finish(inputs)
+    let (queries, skipped) = sink.finish(inputs)?;
+    Ok((queries, files, skipped))
 }
 
 /// Reads the queries of one input that is open already.

@@ -8,6 +8,11 @@ use toller_ir::{Position, Query};
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::options::SkipReport;
 
+/// A file's name up to its first dot.
+pub(crate) fn stem(input: &Input) -> Option<&str> {
+    input.plain_name().map(|name| name.split('.').next().unwrap_or(name))
+}
+
 /// Collects the queries of all inputs.
 pub(crate) struct QuerySink {
     queries: Vec<Query>,
@@ -36,10 +41,12 @@ impl QuerySink {
     /// file up to its first dot: `P36-0` for the first row of `P36.test.json`.
     pub(crate) fn begin(&mut self, input: &Input, several: bool) {
         self.files.push(input.to_string());
-        self.prefix = match input.plain_name().filter(|_| several) {
-            Some(name) => format!("{}-", name.split('.').next().unwrap_or(name)),
-            None => String::new(),
-        };
+        self.prefix = stem(input).filter(|_| several).map_or_else(String::new, |stem| format!("{stem}-"));
+    }
+
+    /// How many queries there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.queries.len()
     }
 
     /// The identifier of a query that has none of its own. `row` counts from zero.

@@ -1,9 +1,9 @@
 // What every page uses. Pages work without it: scripts add comfort.
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// A cell of a CSV file. Spreadsheets compute what starts like a formula, numbers aside.
+// A cell of a CSV file. Spreadsheets compute what starts like a formula, numbers aside. Apostrophes in front get one more.
 const csvCell = (text) => {
-  const safe = /^[=+\-@\t\r]/.test(text) && !/^[+-]?[\d.]+(e[+-]?\d+)?$/i.test(text) ? "'" + text : text;
+  const safe = /^'*[=+\-@\t\r]/.test(text) && !/^[+-]?[\d.]+(e[+-]?\d+)?$/i.test(text) ? "'" + text : text;
   return /[",\r\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;
 };
 

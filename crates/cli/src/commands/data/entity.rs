@@ -1,6 +1,6 @@
 //! `toller data entityquestions`: questions from facts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use toller_datasets::{
     MatchMode, PopularityBuckets, QuestionSets, Retrieved, read_facts, write_dpr_results,
@@ -147,6 +147,8 @@ fn buckets(args: &BucketsArgs, ui: &Ui) -> crate::Result<()> {
     report_others(others, ui);
     let frequencies = frequencies(&args.frequencies)?;
     let seen = args.seen.as_ref().map(|file| id_lines::ids(file)).transpose()?;
+    let subjects = facts.values().flatten().map(|fact| fact.subject.as_str()).collect();
+    check_subjects(&subjects, args, &frequencies, seen.as_ref(), ui)?;
     let wanted = PopularityBuckets {
         frequencies: &frequencies,
         count: args.buckets as usize,
@@ -156,6 +158,40 @@ fn buckets(args: &BucketsArgs, ui: &Ui) -> crate::Result<()> {
     };
     let (files, statistics) = write_popularity_buckets(&facts, &wanted, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
+}
+
+/// Refuses files of frequencies and of seen subjects that name no subject of the facts, and reports subjects
+/// without a frequency.
+fn check_subjects(
+    subjects: &HashSet<&str>,
+    args: &BucketsArgs,
+    frequencies: &HashMap<String, u64>,
+    seen: Option<&HashSet<String>>,
+    ui: &Ui,
+) -> Result<(), Remedied> {
+    let Some(example) = subjects.iter().min() else { return Ok(()) };
+    let other = |file: &InputPath| {
+        let message = format!("{} names no subject of the facts, such as {example:?}", file.display());
+        Remedied::new(message, "write the subjects as the facts have them")
+    };
+    let known = subjects.iter().filter(|subject| frequencies.contains_key(**subject)).count();
+    if known == 0 {
+        return Err(other(&args.frequencies));
+    }
+    if let (Some(seen), Some(file)) = (seen, &args.seen)
+        && !subjects.iter().any(|subject| seen.contains(*subject))
+    {
+        return Err(other(file));
+    }
+    if known < subjects.len() {
+        ui.warning(format!(
+            "{}: {} of {} have no frequency and count as the rarest",
+            args.frequencies.display(),
+            subjects.len() - known,
+            counted(subjects.len(), "subject")
+        ));
+    }
+    Ok(())
 }
 
 fn report_others(others: usize, ui: &Ui) {
@@ -187,7 +223,8 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
         return Err(UsageError::new("results have texts and answers", "give --queries and --corpus").into());
     }
     let queries = args.texts.read_queries(args.input.skip_bad_lines(), ui)?;
-    check_answers(&queries, ui)?;
+    let mode = if args.patterns { MatchMode::Patterns } else { MatchMode::Tokens };
+    check_answers(&queries, mode, ui)?;
     let mut run = args.input.read(&args.run, ui)?;
     check_questions(&args.run, &run, &queries, ui)?;
     for entries in run.queries.values_mut() {
@@ -199,7 +236,6 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
     let entries = |id: &str| run.queries.get(id).map_or(&[] as &[RunEntry], Vec::as_slice);
     let retrieved: Vec<Retrieved<'_>> =
         queries.iter().map(|query| Retrieved { query, entries: entries(&query.id) }).collect();
-    let mode = if args.patterns { MatchMode::Patterns } else { MatchMode::Tokens };
     let (files, statistics) = write_dpr_results(&retrieved, &passages, mode, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }

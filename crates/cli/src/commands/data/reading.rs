@@ -99,7 +99,8 @@ fn read(args: &ReqaArgs, ui: &Ui) -> crate::Result<Squad> {
     if args.natural_questions {
         let found = read_natural_questions(&inputs)?;
         ui.status(format!(
-            "{} of {} questions have one short answer in a paragraph; left out: {} without one, {} in a list or table",
+            "{} of {} questions have one short answer in a paragraph; left out: {} without one, {} whose long answer is \
+             no paragraph",
             found.squad.data.len(),
             found.examples,
             found.without_answer,

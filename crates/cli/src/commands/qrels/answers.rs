@@ -45,7 +45,7 @@ pub struct AnswersArgs {
 pub fn run(args: &AnswersArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(args.runs.iter().chain(args.answers.files())).check_with(&args.output, ui)?;
     args.overwrite.check(&args.output, JUDGMENTS, is_judgments)?;
-    let questions = args.answers.questions(args.input.skip_bad_lines(), ui)?;
+    let (questions, _) = args.answers.questions(args.input.skip_bad_lines(), ui)?;
     let mut search = args.answers.search(&questions).for_judgments();
     for path in &args.runs {
         args.answers.add_run(&mut search, path, &questions, args.depth as usize, &args.input, ui)?;
