@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use toller_analysis::Analyzer;
-use toller_ir::{DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
+use toller_ir::{DocOrd, Filter, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
 use toller_sparse::{Explanation, Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};
@@ -44,16 +44,25 @@ impl SparseSearcher {
         &self.analyzer
     }
 
-    /// Why `docs` have their scores for a text, as a search for the `k` best documents without a filter
-    /// scores them; one explanation a document, in their order.
+    /// Why `docs` have their scores for a text; one explanation a document, in their order. The scores are
+    /// those of a search for the `k` best documents that `filter` admits for its first query: feedback
+    /// expands a query by what this search finds.
     ///
     /// # Errors
     /// When the index is damaged and was opened without verification.
     ///
     /// # Panics
     /// If a document is not in the index.
-    pub fn explain(&self, text: &str, k: usize, docs: &[DocOrd]) -> Result<Vec<Explanation>, SparseError> {
-        let query = self.query(text, k, &mut |query, k| self.index.search(query, &self.scoring, k))?;
+    pub fn explain(
+        &self,
+        text: &str,
+        k: usize,
+        filter: &Filter<'_>,
+        docs: &[DocOrd],
+    ) -> Result<Vec<Explanation>, SparseError> {
+        let admits = |doc: DocOrd| filter.admits(0, doc);
+        let query =
+            self.query(text, k, &mut |query, k| self.index.search_among(query, &self.scoring, k, admits))?;
         self.index.explain(&query, &self.scoring, docs)
     }
 
