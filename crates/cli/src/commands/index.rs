@@ -105,7 +105,8 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     };
     let report = match engine.index(&source, &analyzer, &args.output, &options, &stop) {
         Err(EngineError::Sparse(SparseError::Interrupted)) => {
-            let resume = "run the same command again to start over".to_owned();
+            let kept = if args.overwrite { "an index that was there is as it was; " } else { "" };
+            let resume = format!("{kept}run the same command again to start over");
             return Err(Interrupted { resume }.into());
         }
         built => built?,
