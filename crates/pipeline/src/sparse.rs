@@ -9,6 +9,9 @@ use toller_sparse::{Explanation, Scoring, Search, SparseError, SparseIndex, Spar
 
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};
 
+/// Documents that [`SparseSearcher::filtered_share`] looks at.
+const SAMPLE: usize = 100;
+
 /// An inverted index, and how queries are made and documents scored.
 pub struct SparseSearcher {
     index: SparseIndex,
@@ -42,6 +45,30 @@ impl SparseSearcher {
     #[must_use]
     pub fn analyzer(&self) -> &Analyzer {
         &self.analyzer
+    }
+
+    /// The share of the documents' terms that could expand queries, but for RM3's filter of terms: 0 to 1, in
+    /// a sample of the documents.
+    ///
+    /// # Errors
+    /// When the index is damaged and was opened without verification.
+    pub fn filtered_share(&self) -> Result<f64, SparseError> {
+        let Some(feedback) = self.feedback else { return Ok(0.0) };
+        let unfiltered = feedback.without_term_filter();
+        if unfiltered == feedback {
+            return Ok(0.0);
+        }
+        let documents = self.index.statistics().docs;
+        let step = self.index.doc_count().div_ceil(SAMPLE).max(1);
+        let (mut all, mut left_out) = (0_u32, 0_u32);
+        for doc in (0..self.index.doc_count()).step_by(step) {
+            for term in self.index.doc_vector(DocOrd(doc as u32))? {
+                let admits = |by: Feedback| by.admits(&term.term, term.statistics.doc_freq, documents);
+                all += u32::from(admits(unfiltered));
+                left_out += u32::from(admits(unfiltered) && !admits(feedback));
+            }
+        }
+        Ok(f64::from(left_out) / f64::from(all.max(1)))
     }
 
     /// Why `docs` have their scores for a text; one explanation a document, in their order. The scores are
