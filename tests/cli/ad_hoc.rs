@@ -185,6 +185,15 @@ fn queries_come_from_several_files_and_folders() {
 }
 
 #[test]
+fn an_index_without_terms_is_noticed() {
+    let workspace = Workspace::new();
+    workspace.write("blank.tsv", "a\tthe\nb\tof the\n");
+    workspace
+        .runs("index -q --corpus blank.tsv --language en --output blank")
+        .says(["warning: no text of the collection has a term"]);
+}
+
+#[test]
 fn an_index_says_what_it_has() {
     let workspace = workspace();
     let shown = workspace.toller("index-info index --term nile --term zebra --term The").succeeds();

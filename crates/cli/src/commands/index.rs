@@ -143,6 +143,11 @@ fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui:
             args.output.display(),
         ));
     }
+    if statistics.terms == 0 {
+        ui.warning(
+            "no text of the collection has a term, so searches find nothing: check the texts and the analyzer",
+        );
+    }
     ui.json(|| {
         serde_json::json!({
             "index": args.output.display().to_string(),
