@@ -108,6 +108,32 @@ fn scores_are_explained() {
 }
 
 #[test]
+fn scores_of_an_expanded_query_among_some_documents_are_explained() {
+    let workspace = Workspace::new();
+    let others = (0..28).map(|number| format!("filler{number} word{number}"));
+    let texts = ["nile nile egypt pyramid", "nile lake victoria uganda victoria"].map(str::to_owned);
+    let line = |(number, text): (usize, String)| format!("d{number}\t{text}\n");
+    workspace.write("corpus.tsv", texts.into_iter().chain(others).enumerate().map(line).collect::<String>());
+    workspace.write("allowed.txt", "d1\nd5\n");
+    workspace.runs("index -q --language en --corpus corpus.tsv --doc-vectors --output index");
+    for flags in ["", "--allow allowed.txt"] {
+        let search = "search nile --sparse index --rm3 --rm3-fb-docs 1 --explain --json";
+        let found = workspace.runs(&format!("{search} {flags}")).json();
+        for hit in found["hits"].as_array().unwrap() {
+            let terms = hit["explanation"]["terms"].as_array().unwrap();
+            let sum: f64 = terms.iter().map(|term| term["score"].as_f64().unwrap()).sum();
+            assert!((sum - hit["score"].as_f64().unwrap()).abs() < 1e-5, "{flags}: {hit}");
+            let has = |name: &str| terms.iter().any(|term| term["term"] == name);
+            assert_eq!(
+                (has("egypt"), has("uganda")),
+                (flags.is_empty(), !flags.is_empty()),
+                "{flags}: {hit}"
+            );
+        }
+    }
+}
+
+#[test]
 fn vectors_are_searched_for_words_too() {
     let workspace = workspace();
     workspace.toller("encode -q --model tiny-bert --corpus corpus.jsonl --output store").succeeds();
@@ -156,6 +182,15 @@ fn queries_come_from_several_files_and_folders() {
     workspace.write("beir/corpus.jsonl", workspace.read("corpus.jsonl"));
     workspace.write("beir/queries.jsonl", workspace.read("c.jsonl"));
     assert_eq!(queries("beir"), ["c"]);
+}
+
+#[test]
+fn an_index_without_terms_is_noticed() {
+    let workspace = Workspace::new();
+    workspace.write("blank.tsv", "a\tthe\nb\tof the\n");
+    workspace
+        .runs("index -q --corpus blank.tsv --language en --output blank")
+        .says(["warning: no text of the collection has a term"]);
 }
 
 #[test]

@@ -17,6 +17,21 @@ fn terms_are_shown_by_language_and_by_analyzer() {
 }
 
 #[test]
+fn a_line_that_is_not_utf8_is_named() {
+    let workspace = Workspace::new();
+    let analyze = "analyze --analyzer whitespace";
+    workspace.toller_reading(b"a\n\xff\n", analyze).fails(
+        1,
+        &[
+            "standard input, line 2: not UTF-8",
+            "hint: convert the file to UTF-8 (iconv -f ENCODING -t UTF-8)",
+        ],
+    );
+    // Empty lines and both ends of lines.
+    assert_eq!(workspace.toller_reading(b"a  b\r\n\n c", analyze).succeeds().stdout, "a b\n\nc\n");
+}
+
+#[test]
 fn an_unknown_analyzer_is_an_error_that_lists_them() {
     let workspace = Workspace::new();
     workspace.toller("analyze --language xx text").fails(

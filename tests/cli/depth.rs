@@ -86,6 +86,9 @@ fn what_cannot_be_is_refused() {
     workspace.toller("depth - --qrels - ").fails(2, &["stdin is named twice"]);
     workspace.write("other.run", "q9 Q0 a 1 1 o\n");
     workspace.toller("depth other.run --qrels qrels.txt").fails(1, &["other.run"]);
+    workspace
+        .toller("depth first.run --qrels qrels.txt -m Judged@2 --oracle")
+        .fails(1, &["first.run", "no order is the best by Judged@2", "hint: leave out the measure"]);
 }
 
 #[test]

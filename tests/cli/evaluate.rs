@@ -94,7 +94,10 @@ fn a_document_listed_twice() {
     let workspace = workspace();
     workspace.write("twice.run", "q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.5 t\nq1 Q0 a 3 1.0 t\n");
     let command = "eval twice.run --qrels qrels.txt --measures RR --format csv";
-    workspace.toller(command).fails(1, &["twice.run", "document a for query q1", "line 1"]);
+    workspace.toller(command).fails(
+        1,
+        &["twice.run", "document a for query q1", "line 1", "pass --keep first to use the first of each"],
+    );
     let found = workspace.toller(&format!("{command} --keep first")).succeeds();
     assert!(found.stdout.ends_with("twice.run,all,0.3333\n"), "{}", found.stdout);
     assert!(found.stderr.contains("skipped 1 bad line"), "{}", found.stderr);

@@ -96,7 +96,7 @@ fn what_cannot_be_fused_is_refused() {
         (1, "rrf --output new nan.run", "nan.run, line 1"),
         (1, "rrf --output new inf.run", "inf.run, line 1"),
         (1, "rrf --output new other.run", "no query in common"),
-        (1, "mean --output new huge.run", "outside the range of f32"),
+        (1, "mean --output new huge.run", "the fused score 5e299 of document a"),
         (1, "rrf --output no/new two.run", "no/new"),
     ] {
         workspace.toller(&format!("{fuse} {flags}")).fails(code, &[says]);

@@ -305,3 +305,20 @@ fn feedback_finds_what_anserinis_does() {
         assert!(queries.as_object().unwrap().len() == 60 && as_close >= 58, "{flags}: {as_close}");
     }
 }
+
+#[test]
+fn a_filter_that_leaves_out_most_terms_is_noticed() {
+    let workspace = Workspace::new();
+    let text = |from: u32| (from..from + 8).filter_map(char::from_u32).collect::<String>();
+    let line = |doc: u32| format!("d{doc}\t{}\n", text(0x4e00 + 8 * doc));
+    workspace.write("zh.tsv", (0..40).map(line).collect::<String>());
+    workspace.write("q.tsv", format!("q\t{}\n", text(0x4e00)));
+    workspace.runs("index -q --language zh --corpus zh.tsv --doc-vectors --output index");
+    let search = "search -q --sparse index --queries q.tsv --output zh.run";
+    workspace
+        .runs(&format!("{search} --rm3"))
+        .says(["warning: RM3 leaves out 100 % of the terms of this index", "--rm3-no-term-filter"]);
+    for flags in ["", "--rm3 --rm3-no-term-filter", "--rocchio"] {
+        assert_eq!(workspace.runs(&format!("{search} {flags}")).stderr, "", "{flags}");
+    }
+}

@@ -156,6 +156,11 @@ impl Narrator {
             Event::ModelUnchecked => ui.warning(
                 "the model of imported vectors is unknown: that one model made passages and queries is not checked",
             ),
+            Event::TermsFiltered { share } => ui.warning(format!(
+                "RM3 leaves out {:.0} % of the terms of this index, which have characters other than a to z and 0 to 9; \
+                 --rm3-no-term-filter keeps them",
+                share * 100.0
+            )),
             Event::DeviceChosen(name) => ui.status(format!("computing on {name}")),
             Event::CpuChosen(None) => ui.detail(format!("computing on the CPU ({})", Isa::active())),
             Event::CpuChosen(Some(error)) => {

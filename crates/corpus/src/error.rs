@@ -85,8 +85,11 @@ impl BadKind {
                 "identifiers must be unique over all the files; pass {} to keep the first of each",
                 skip
             ),
-            Self::DuplicateJudgment | Self::DuplicateHit => {
+            Self::DuplicateJudgment => {
                 remedy!("remove one of the two; pass {} to keep the first of each", skip)
+            }
+            Self::DuplicateHit => {
+                remedy!("remove one of the two; pass {} to use the first of each", Setting::Keep.to("first"))
             }
             Self::BlankLine | Self::EmptyId | Self::EmptyQuery | Self::BadNumber => {
                 remedy!("correct the line, or pass {} to count and skip such lines", skip)

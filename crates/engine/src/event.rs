@@ -65,6 +65,11 @@ pub enum Event<'a> {
     },
     /// Vectors of an unknown model are searched. Whether one model made both sides is not checked.
     ModelUnchecked,
+    /// RM3's filter of terms leaves out much of what an inverted index has.
+    TermsFiltered {
+        /// The share of the documents' terms that it leaves out.
+        share: f64,
+    },
     /// The GPU of this name was chosen for `auto`.
     DeviceChosen(&'a str),
     /// The CPU was chosen for `auto`; with the reason, if there is a GPU that is not used.

@@ -8,8 +8,13 @@ use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::Feedback;
 use toller_sparse::{Scoring, SparseIndex};
 
+use crate::event::Event;
 use crate::threads::Pooled;
 use crate::{Engine, EngineError};
+
+/// RM3's filter of terms leaves out more than this share of the terms: the texts are not English. In English
+/// it leaves out about a fiftieth.
+const MUCH_FILTERED: f64 = 0.1;
 
 /// How an inverted index is searched.
 #[derive(Clone, Debug)]
@@ -41,6 +46,10 @@ impl Engine {
     ) -> Result<Arc<Pooled<SparseSearcher>>, EngineError> {
         let (index, analyzer) = self.open_sparse(directory, options.verify)?;
         let searcher = SparseSearcher::new(index, analyzer, options.scoring, options.feedback)?;
+        let share = searcher.filtered_share()?;
+        if share > MUCH_FILTERED {
+            self.notify(Event::TermsFiltered { share });
+        }
         Ok(Pooled::new(searcher, &self.threads))
     }
 

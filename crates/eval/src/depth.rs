@@ -10,6 +10,7 @@ use crate::evaluate::{
     EvalOptions, MissingQueries, bad_ranking, check_common_queries, check_gains, check_of_rankings,
 };
 use crate::measure::Measure;
+use crate::measures::ndcg::judged_gain;
 use crate::ranking::{JudgedRanking, Judgment, ranked};
 
 /// What depth means.
@@ -31,14 +32,16 @@ pub enum Depth<'a> {
 pub enum DepthOrder {
     /// The run's.
     Run,
-    /// The best order: by grade, the bound of every reranker.
+    /// The best order: by the gains of the measure, which are the grades unless it maps them. It is the bound
+    /// of every reranker.
     Oracle,
 }
 
 /// The value of `measure` over all queries at each of the depths, `[depths]`.
 ///
 /// # Errors
-/// As [`evaluate`](crate::evaluate), for the run and for the one that was reranked.
+/// As [`evaluate`](crate::evaluate), for the run and for the one that was reranked. The best order by a
+/// measure of how much is judged.
 pub fn depth_curve(
     qrels: &Qrels,
     run: &Run,
@@ -52,6 +55,10 @@ pub fn depth_curve(
         Depth::Reranked { first } => first,
     };
     check_of_rankings(measure)?;
+    if order == DepthOrder::Oracle && measure.is_of_judging() {
+        return Err(EvalError::NoBestOrder { measure: measure.to_string() });
+    }
+    let gain = |judgment: Judgment| judged_gain(&measure.parameters, judgment);
     check_common_queries(qrels, run)?;
     check_common_queries(qrels, base)?;
     let mut judged: Vec<_> = qrels.iter().collect();
@@ -87,7 +94,7 @@ pub fn depth_curve(
             match order {
                 // Stable sorts: ties keep the order of the first.
                 DepthOrder::Run => top.sort_by_key(|(_, place)| *place),
-                DepthOrder::Oracle => top.sort_by_key(|(judgment, _)| std::cmp::Reverse(grade(*judgment))),
+                DepthOrder::Oracle => top.sort_by(|(a, _), (b, _)| gain(*b).total_cmp(&gain(*a))),
             }
             if let Depth::Reranked { .. } = depth {
                 top.extend_from_slice(rest);
@@ -103,12 +110,4 @@ pub fn depth_curve(
 /// The place of each document, from 0.
 fn places<'a>(ranked: &[&'a RunEntry]) -> HashMap<&'a str, usize> {
     ranked.iter().enumerate().map(|(place, entry)| (entry.doc_id.as_str(), place)).collect()
-}
-
-/// Above zero, what is relevant.
-fn grade(judgment: Judgment) -> u32 {
-    match judgment {
-        Judgment::Grade(grade) => grade,
-        Judgment::Negative | Judgment::Absent => 0,
-    }
 }

@@ -172,6 +172,12 @@ pub enum EvalError {
         /// The measure.
         measure: String,
     },
+    /// The best order by a measure that has none.
+    #[error("no order is the best by {measure}: it says how much of a ranking is judged, not how good it is")]
+    NoBestOrder {
+        /// The measure.
+        measure: String,
+    },
 }
 
 impl Explain for EvalError {
@@ -188,6 +194,7 @@ impl Explain for EvalError {
             }
             Self::NotOfFirstRank { .. } => Some("use RR, RR@k or Success@k, without other parameters".into()),
             Self::NotOfRankings { .. } => Some("leave out micro, missing and ties".into()),
+            Self::NoBestOrder { .. } => Some("leave out the measure, or the bound of the best order".into()),
         }
     }
 }

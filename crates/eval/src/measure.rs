@@ -62,6 +62,12 @@ impl Measure {
         !(self.parameters.micro || self.parameters.skip_missing || self.parameters.average_ties)
     }
 
+    /// Whether the value says how much of a ranking is judged, and not how good its order is.
+    #[must_use]
+    pub fn is_of_judging(&self) -> bool {
+        self.declaration.of_judging
+    }
+
     /// Whether the value is a count, which is summed over the queries; others are averaged.
     #[must_use]
     pub fn is_count(&self) -> bool {

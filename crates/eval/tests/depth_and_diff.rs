@@ -118,6 +118,49 @@ proptest! {
     }
 }
 
+/// All orders of some documents.
+fn orders(docs: &[usize]) -> Vec<Vec<usize>> {
+    if docs.is_empty() {
+        return vec![Vec::new()];
+    }
+    let with_first = |at: usize| {
+        let rest: Vec<usize> = docs[..at].iter().chain(&docs[at + 1..]).copied().collect();
+        orders(&rest).into_iter().map(move |order| [vec![docs[at]], order].concat())
+    };
+    (0..docs.len()).flat_map(with_first).collect()
+}
+
+#[test]
+fn no_order_beats_the_best_one() -> Tested {
+    // d4 is not retrieved, and d7 is not judged.
+    let retrieved = [0, 1, 2, 3, 7];
+    let scores = retrieved.map(|doc| (doc, 0)).to_vec();
+    let (qrels, first, _) = collection(&[(vec![1, 2, 0, -1, 2], scores, vec![])]);
+    let curve = |measure: &Measure, order| {
+        let depth = (Depth::Cutoff, order);
+        depth_curve(&qrels, &first, measure, &[5], depth, &EvalOptions::default())
+    };
+    let measures = "nDCG nDCG(dcg='exp-log2')@3 nDCG(gains={1:9,2:1})@3 DCG(gains={0:2})@2 \
+                    DCG(gains={1:-1}) nDCGRel RnDCG G BinG AP infAP YAAP RR RR(rel=2) R@2 P@2 Success@1 \
+                    Rprec Bpref IPrec@0.5 SetP NumRelRet ERR RBP RBP(rel=2) INST(max_rel=2) \
+                    INSQ(max_rel=1) BPM(max_rel=2)@3 SDCG(max_rel=2)@3 NERR8(max_rel=2)@3 \
+                    NERR9(max_rel=2)@3 NERR10(max_rel=2) NERR11(max_rel=2) Compat Accuracy Accuracy@3";
+    for measure in parse_measures(measures)? {
+        let mut highest = f64::MIN;
+        for order in orders(&retrieved) {
+            let ids = order.iter().map(|doc| format!("d{doc}")).collect();
+            highest = highest.max(value(&qrels, &of_rankings(vec![("q0".to_owned(), ids)]), &measure)?);
+        }
+        let best = curve(&measure, DepthOrder::Oracle)?[0];
+        assert!((best - highest).abs() < 1e-9, "{measure}: {best}, and some order has {highest}");
+    }
+    for measure in parse_measures("Judged Judged@2 Unjudged@2 RBPResid")? {
+        assert!(matches!(curve(&measure, DepthOrder::Oracle), Err(EvalError::NoBestOrder { .. })));
+        curve(&measure, DepthOrder::Run)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn what_cannot_be_compared_is_an_error() -> Tested {
     let (qrels, first, _) = collection(&[(vec![1, 0], vec![(0, 1)], vec![(1, 1)])]);

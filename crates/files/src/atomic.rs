@@ -161,6 +161,15 @@ pub struct CompleteFile {
 }
 
 impl CompleteFile {
+    /// Where its bytes are until the commit.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match &self.temporary {
+            Some((temporary, _)) => temporary,
+            None => &self.destination,
+        }
+    }
+
     /// Renames the file to the destination and syncs the directory.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ pub use error::FileError;
 pub use expand::expand;
 pub use external_sort::{ExternalSort, SortEntry};
 pub use input::Input;
-pub use listed::{ListedFile, ListedFileError, ListedFileWriter};
+pub use listed::{CompleteListedFile, ListedFile, ListedFileError, ListedFileWriter};
 pub use lock::DirectoryLock;
 pub use manifest::{Found, ManifestFormat};
 pub use mapped::map;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
-use crate::{AtomicFile, Checksum, ChecksumHasher, FileError, Verifier, map, open_regular};
+use crate::{AtomicFile, Checksum, ChecksumHasher, CompleteFile, FileError, Verifier, map, open_regular};
 
 /// A file as a manifest lists it.
 #[derive(Clone, Debug)]
@@ -104,8 +104,51 @@ impl ListedFileWriter {
     /// # Errors
     /// Those of [`AtomicFile::commit`].
     pub fn commit(self) -> Result<ListedFile, FileError> {
+        self.complete()?.commit()
+    }
+
+    /// Syncs the file, which still has its temporary name: for files that belong together, which get their
+    /// names only when all are complete.
+    ///
+    /// # Errors
+    /// Those of [`AtomicFile::complete`].
+    pub fn complete(self) -> Result<CompleteListedFile, FileError> {
         let (path, checksum) = (self.file.destination().to_owned(), self.hasher.finish());
+        let file = self.file.complete()?;
+        Ok(CompleteListedFile { file, listed: ListedFile { path, bytes: self.bytes, checksum } })
+    }
+}
+
+/// A file that has all its bytes and a temporary name. Dropping it without a commit removes it.
+#[derive(Debug)]
+#[must_use = "it is removed unless it is committed"]
+pub struct CompleteListedFile {
+    file: CompleteFile,
+    listed: ListedFile,
+}
+
+impl CompleteListedFile {
+    /// What the manifest will say.
+    #[must_use]
+    pub fn listed(&self) -> &ListedFile {
+        &self.listed
+    }
+
+    /// Maps the file under the name that it has.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn map(&self) -> Result<Mmap, FileError> {
+        let path = self.file.path();
+        map(&open_regular(path).map_err(FileError::on("open", path))?, path)
+    }
+
+    /// Gives the file its final name.
+    ///
+    /// # Errors
+    /// Those of [`CompleteFile::commit`].
+    pub fn commit(self) -> Result<ListedFile, FileError> {
         self.file.commit()?;
-        Ok(ListedFile { path, bytes: self.bytes, checksum })
+        Ok(self.listed)
     }
 }

@@ -188,6 +188,7 @@ terms! {
         IdColumn "id_column": "The column of identifiers.",
         Ids "ids": "The files of identifiers.",
         K "k": "The number of hits.",
+        Keep "keep": "Which line counts of those that a run has for one document.",
         Labels "labels": "The labels of a new classifier.",
         MaxLength "max_length": "The most tokens of a text.",
         MaxScore "max_score": "The highest score of a negative.",

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use toller_analysis::Analyzer;
-use toller_ir::{DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
+use toller_ir::{DocOrd, Filter, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
 use toller_sparse::{Explanation, Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};
+
+/// Documents that [`SparseSearcher::filtered_share`] looks at.
+const SAMPLE: usize = 100;
 
 /// An inverted index, and how queries are made and documents scored.
 pub struct SparseSearcher {
@@ -44,16 +47,49 @@ impl SparseSearcher {
         &self.analyzer
     }
 
-    /// Why `docs` have their scores for a text, as a search for the `k` best documents without a filter
-    /// scores them; one explanation a document, in their order.
+    /// The share of the documents' terms that could expand queries, but for RM3's filter of terms: 0 to 1, in
+    /// a sample of the documents.
+    ///
+    /// # Errors
+    /// When the index is damaged and was opened without verification.
+    pub fn filtered_share(&self) -> Result<f64, SparseError> {
+        let Some(feedback) = self.feedback else { return Ok(0.0) };
+        let unfiltered = feedback.without_term_filter();
+        if unfiltered == feedback {
+            return Ok(0.0);
+        }
+        let documents = self.index.statistics().docs;
+        let step = self.index.doc_count().div_ceil(SAMPLE).max(1);
+        let (mut all, mut left_out) = (0_u32, 0_u32);
+        for doc in (0..self.index.doc_count()).step_by(step) {
+            for term in self.index.doc_vector(DocOrd(doc as u32))? {
+                let admits = |by: Feedback| by.admits(&term.term, term.statistics.doc_freq, documents);
+                all += u32::from(admits(unfiltered));
+                left_out += u32::from(admits(unfiltered) && !admits(feedback));
+            }
+        }
+        Ok(f64::from(left_out) / f64::from(all.max(1)))
+    }
+
+    /// Why `docs` have their scores for a text; one explanation a document, in their order. The scores are
+    /// those of a search for the `k` best documents that `filter` admits for its first query: feedback
+    /// expands a query by what this search finds.
     ///
     /// # Errors
     /// When the index is damaged and was opened without verification.
     ///
     /// # Panics
     /// If a document is not in the index.
-    pub fn explain(&self, text: &str, k: usize, docs: &[DocOrd]) -> Result<Vec<Explanation>, SparseError> {
-        let query = self.query(text, k, &mut |query, k| self.index.search(query, &self.scoring, k))?;
+    pub fn explain(
+        &self,
+        text: &str,
+        k: usize,
+        filter: &Filter<'_>,
+        docs: &[DocOrd],
+    ) -> Result<Vec<Explanation>, SparseError> {
+        let admits = |doc: DocOrd| filter.admits(0, doc);
+        let query =
+            self.query(text, k, &mut |query, k| self.index.search_among(query, &self.scoring, k, admits))?;
         self.index.explain(&query, &self.scoring, docs)
     }
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use toller_analysis::Analyzer;
 use toller_eval::{EvalOptions, Measure, evaluate};
@@ -93,7 +93,12 @@ fn every_point_is_worth_what_a_search_with_it_is() -> Tested {
         {
             let measure: Measure = measure.parse()?;
             let judging = Judging { qrels: &qrels, measure: &measure, relevance_level: 1, k };
-            let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &judging)?;
+            let done = AtomicU64::new(0);
+            let on_progress = |queries| {
+                done.fetch_max(queries, Ordering::Relaxed);
+            };
+            let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &judging, &on_progress)?;
+            assert_eq!(done.into_inner(), qrels.len() as u64);
             let mut best: Option<(usize, f64)> = None;
             assert_eq!(tuned.values.len(), 20);
             for (at, (k1, b)) in grid.points().into_iter().enumerate() {
@@ -126,7 +131,7 @@ fn what_cannot_be_tuned_is_an_error() -> Tested {
         let (k1, b): (Grid, Grid) = ("0.9".parse()?, b.parse()?);
         let grid = Bm25Grid { k1: &k1, b: &b, variant: Bm25Variant::Lucene, lengths: Lengths::Encoded };
         let judging = Judging { qrels: &qrels, measure: &measure, relevance_level: 1, k: 10 };
-        tune_bm25(&index, &Analyzer::by_name(analyzer)?, queries, &grid, &judging)?;
+        tune_bm25(&index, &Analyzer::by_name(analyzer)?, queries, &grid, &judging, &|_| ())?;
         Ok(())
     };
     tune("whitespace", &queries, "0.4")?;

@@ -193,6 +193,10 @@ fn assignment(setting: Setting, value: &str) -> String {
     if setting == Setting::Shard {
         return format!("shard=({})", value.replace('/', ", "));
     }
+    // Here it is a part of the other.
+    if setting == Setting::Keep {
+        return assignment(Setting::SkipBadLines, "True");
+    }
     // In capitals, the value stands for one of the user's.
     if value.chars().all(|c| c.is_ascii_uppercase()) {
         return parameter(setting).to_owned();

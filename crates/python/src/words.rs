@@ -51,6 +51,11 @@ pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
         Event::ModelUnchecked => session.warn(
             "the model of imported vectors is unknown: that one model made passages and queries is not checked",
         ),
+        Event::TermsFiltered { share } => session.warn(format!(
+            "rm3 leaves out {:.0} % of the terms of this index, which have characters other than a to z and 0 \
+             to 9; rocchio leaves out none of them",
+            share * 100.0
+        )),
         Event::CpuChosen(Some(error)) => {
             let hint = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
             session.warn(format!("the CPU is searched: {error}{hint}"));

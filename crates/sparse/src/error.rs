@@ -128,7 +128,8 @@ impl Explain for SparseError {
                 remedy!("give a store of vectors as {}, an index as {}", Setting::Dense, Setting::Sparse)
             }
             Self::NotAnIndex { .. } | Self::OtherFormat { .. } => remedy!(
-                "give the directory that `{}` wrote; if that was interrupted, run it again",
+                "give the directory that `{}` wrote; if that was interrupted, run it again; if it is replacing \
+                 the index now, try again in a moment",
                 Command::Index.with(Setting::Output)
             ),
             Self::FormatVersion { found, .. } if *found > FORMAT_VERSION => "update toller".into(),

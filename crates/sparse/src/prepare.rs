@@ -5,9 +5,9 @@ use crate::score::PreparedTerms;
 use crate::{Scoring, SparseError, SparseQuery};
 
 impl SparseIndex {
-    /// The terms of a query that occur in documents, in the query's order, and their scorers. These score
-    /// candidates under many parameters: a document's score is [`PreparedTerms::score`] of the sum of
-    /// [`TermScorer::part`](crate::TermScorer::part). It is the score of [`SparseIndex::search`], to the bit.
+    /// The terms of a query that occur in documents, in the query's order, and their scorers. A document's
+    /// score is [`PreparedTerms::score`] of the sum of [`TermScorer::part`](crate::TermScorer::part), to the
+    /// bit that of [`SparseIndex::search`].
     ///
     /// # Errors
     /// When a parameter is out of its range, or the index is damaged and was opened without verification.
@@ -30,7 +30,7 @@ impl SparseIndex {
     ///
     /// # Errors
     /// When a parameter is out of its range.
-    pub fn prepare_terms(
+    pub(crate) fn prepare_terms(
         &self,
         terms: &[(Term<'_>, f32)],
         scoring: &Scoring,

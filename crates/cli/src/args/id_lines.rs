@@ -1,4 +1,4 @@
-//! Files with one or two identifiers a line.
+//! Files of lines: of one or two identifiers, or of any text.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -47,8 +47,18 @@ pub fn ids(path: &Path) -> crate::Result<HashSet<String>> {
 
 /// Calls `take` with the number, from one, and the text of each line that is not empty.
 fn each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), Remedied>) -> crate::Result<()> {
-    let input = Input::parse(path);
-    let mut reader = InputReader::open(&input)?;
+    lines(&Input::parse(path), |number, line| {
+        let text = line.trim_start_matches('\u{feff}').trim();
+        if !text.is_empty() {
+            take(number, text)?;
+        }
+        Ok(())
+    })
+}
+
+/// Calls `take` with the number, from one, and the text of each line, without its end.
+pub fn lines(input: &Input, mut take: impl FnMut(usize, &str) -> crate::Result<()>) -> crate::Result<()> {
+    let mut reader = InputReader::open(input)?;
     let mut line = String::new();
     for number in 1.. {
         line.clear();
@@ -57,17 +67,15 @@ fn each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), Remedi
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 return Err(Remedied::new(
-                    format!("{}, line {number}: not UTF-8: {error}", path.display()),
-                    "convert the file to UTF-8",
+                    format!("{input}, line {number}: not UTF-8: {error}"),
+                    "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8)",
                 )
                 .into());
             }
             Err(error) => return Err(reader.error(error).into()),
         }
-        let text = line.trim_start_matches('\u{feff}').trim();
-        if !text.is_empty() {
-            take(number, text)?;
-        }
+        let text = line.strip_suffix('\n').unwrap_or(&line);
+        take(number, text.strip_suffix('\r').unwrap_or(text))?;
     }
     Ok(())
 }

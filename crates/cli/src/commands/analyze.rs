@@ -1,11 +1,12 @@
 //! `toller analyze`: the terms that an analyzer makes of texts.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 
 use serde_json::json;
-use toller_files::FileError;
+use toller_files::Input;
 
 use crate::args::analyzer::AnalyzerArgs;
+use crate::args::id_lines::lines;
 use crate::engine;
 use crate::ui::Ui;
 
@@ -34,9 +35,7 @@ pub fn run(args: &AnalyzeArgs, ui: &Ui) -> crate::Result<()> {
         }
     };
     if args.texts.is_empty() {
-        for line in io::stdin().lock().lines() {
-            show(&line.map_err(|source| FileError::new("read", "standard input", source))?)?;
-        }
+        lines(&Input::Stdin, |_, line| Ok(show(line)?))?;
     } else {
         args.texts.iter().try_for_each(|text| show(text))?;
     }

@@ -105,7 +105,8 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     };
     let report = match engine.index(&source, &analyzer, &args.output, &options, &stop) {
         Err(EngineError::Sparse(SparseError::Interrupted)) => {
-            let resume = "run the same command again to start over".to_owned();
+            let kept = if args.overwrite { "an index that was there is as it was; " } else { "" };
+            let resume = format!("{kept}run the same command again to start over");
             return Err(Interrupted { resume }.into());
         }
         built => built?,
@@ -141,6 +142,11 @@ fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui:
             report.manifest.bytes() as f64 / 1e6,
             args.output.display(),
         ));
+    }
+    if statistics.terms == 0 {
+        ui.warning(
+            "no text of the collection has a term, so searches find nothing: check the texts and the analyzer",
+        );
     }
     ui.json(|| {
         serde_json::json!({

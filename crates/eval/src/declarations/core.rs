@@ -75,6 +75,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
         at: At::Optional(Parameter::Cutoff),
         parameters: &[],
         compute: precision::judged,
+        of_judging: true,
         summary: "share of the first k documents that are in the qrels",
         ..COMMON
     },

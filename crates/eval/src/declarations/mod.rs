@@ -83,6 +83,8 @@ pub(crate) struct Declaration {
     pub(crate) denominator: Option<Compute>,
     /// The value by the rank of the first relevant document, if that decides.
     pub(crate) of_first_rank: Option<fn(Option<f64>, &Parameters) -> f64>,
+    /// Whether the value says how much is judged, and not how good the order is.
+    pub(crate) of_judging: bool,
     /// One line on what is measured.
     pub(crate) summary: &'static str,
 }
@@ -116,6 +118,7 @@ const COMMON: Declaration = Declaration {
     compute: |_, _, _| 0.0,
     denominator: None,
     of_first_rank: None,
+    of_judging: false,
     summary: "",
 };
 

@@ -115,6 +115,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
         trec_eval: family("unj", Parameter::Cutoff),
         at: At::Required(Parameter::Cutoff),
         compute: precision::unjudged,
+        of_judging: true,
         summary: "share of the first k documents that have no grade",
         ..COMMON
     },

@@ -28,6 +28,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
         name: "RBPResid",
         parameters: &[Parameter::Persistence],
         compute: user_models::rank_biased_residual,
+        of_judging: true,
         summary: "how much higher RBP could be if unjudged documents were relevant",
         ..COMMON
     },

@@ -45,6 +45,15 @@ impl Feedback {
             && document_frequency as f32 / documents as f32 <= 0.1
     }
 
+    /// The same without RM3's filter of terms.
+    #[must_use]
+    pub fn without_term_filter(self) -> Self {
+        match self {
+            Self::Rm3(rm3) => Self::Rm3(Rm3 { filter_terms: false, ..rm3 }),
+            Self::Rocchio(_) => self,
+        }
+    }
+
     /// The expanded query: terms, each once, and their weights, which are above 0, in the order of their
     /// bytes. `query` has the terms of the original query with their frequencies, `top` the best documents,
     /// best first, and `bottom` the last ones, last first. Of the documents, only admitted terms are given.
@@ -84,6 +93,7 @@ mod tests {
         ] {
             assert_eq!(rm3.admits(term, frequency, 1000), by_rm3, "{term}");
             assert_eq!(unfiltered.admits(term, frequency, 1000), by_others, "{term}");
+            assert_eq!(rm3.without_term_filter().admits(term, frequency, 1000), by_others, "{term}");
             assert_eq!(rocchio.admits(term, frequency, 1000), by_others, "{term}");
         }
     }

@@ -57,7 +57,7 @@ pub enum FusionError {
         score: f64,
     },
     /// A fused score is too large for f32.
-    #[error("the fused score {score} of document {document} for query {query} is outside the range of f32")]
+    #[error("the fused score {score:e} of document {document} for query {query} is outside the range of f32")]
     Overflow {
         /// The query's identifier.
         query: String,

@@ -1,5 +1,7 @@
 //! The measure and the judgments by which parameters are chosen.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use indexmap::IndexMap;
 use rayon::prelude::*;
 use toller_eval::{Measure, QueryJudge};
@@ -47,18 +49,23 @@ impl Judging<'_> {
     }
 
     /// Computes the values of all `points` for each judged query, in parallel, and the measure of each point.
+    /// `on_progress` is given the number of queries that are done.
     pub(super) fn tune(
         &self,
         points: usize,
+        on_progress: &(dyn Fn(u64) + Sync),
         values_of: impl Fn(&Judged<'_>) -> Result<Vec<f64>, TuneError> + Sync,
     ) -> Result<Tuned, TuneError> {
         // The order in which `evaluate` adds up.
         let mut queries: Vec<_> = self.qrels.iter().collect();
         queries.sort_unstable_by_key(|(id, _)| *id);
         let measures = std::slice::from_ref(self.measure);
+        let done = AtomicU64::new(0);
         let of_query = |(id, judgments): &(&str, &IndexMap<String, i32>)| {
             let judge = QueryJudge::new(id, judgments, measures, self.relevance_level)?;
-            values_of(&Judged { id, judgments, judge })
+            let values = values_of(&Judged { id, judgments, judge })?;
+            on_progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+            Ok::<_, TuneError>(values)
         };
         // `[queries, points]`
         let values = queries.par_iter().map(of_query).collect::<Result<Vec<Vec<f64>>, TuneError>>()?;

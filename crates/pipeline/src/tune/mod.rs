@@ -1,5 +1,4 @@
-//! Parameters chosen by a measure on judged queries: every point of a grid, from one pass over what they
-//! share.
+//! Parameters chosen by a measure on judged queries: every point of a grid is tried.
 //!
 //! Among points of the same value the first is chosen: the smallest value of the first parameter, then of the
 //! second.

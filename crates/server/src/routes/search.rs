@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use toller_ir::{Passage, Query};
-use toller_pipeline::{DocumentLists, best_part, matched_words};
+use toller_pipeline::{DocumentLists, QueryFilter, best_part, matched_words};
 use toller_sparse::Explanation;
 use utoipa::ToSchema;
 
@@ -80,6 +80,18 @@ struct SearchFilter {
     ids: Option<Vec<String>>,
     /// Not these.
     exclude: Vec<String>,
+}
+
+impl SearchFilter {
+    /// The documents by their identifiers; `None` if all may be hits.
+    fn lists(self) -> Option<DocumentLists> {
+        let lists = DocumentLists {
+            allowed: self.ids.map(HashSet::from_iter),
+            // Queries have no identifiers here, so all of them have the same.
+            excluded: self.exclude.into_iter().map(|id| (String::new(), id)).collect(),
+        };
+        (!lists.is_empty()).then_some(lists)
+    }
 }
 
 /// What was found.
@@ -208,14 +220,9 @@ pub(super) async fn search(
         collection.texts()?;
     }
     check_hits(&app, queries.len(), request.k, request.texts)?;
-    let filter = match request.filter {
-        SearchFilter { ids: None, exclude } if exclude.is_empty() => None,
-        SearchFilter { ids, exclude } => {
-            let lists = DocumentLists {
-                allowed: ids.map(HashSet::from_iter),
-                // Queries have no identifiers here, so all of them have the same.
-                excluded: exclude.into_iter().map(|id| (String::new(), id)).collect(),
-            };
+    let filter = match request.filter.lists() {
+        None => None,
+        Some(lists) => {
             let collection = collection.clone();
             Some(blocking(move || collection.filter(system, &lists)).await?.into())
         }
@@ -355,6 +362,9 @@ pub(super) struct ExplainRequest {
     #[serde(default = "k")]
     #[schema(minimum = 1)]
     k: usize,
+    /// The filter of that search, which matters to the same.
+    #[serde(default)]
+    filter: SearchFilter,
 }
 
 /// The parts of a document's score.
@@ -392,7 +402,7 @@ pub(super) async fn explain(
     Body(request): Body<ExplainRequest>,
 ) -> Result<Json<Vec<Explained>>, Failure> {
     app.check_count("ids", request.ids.len())?;
-    let ExplainRequest { query, ids, k } = request;
+    let ExplainRequest { query, ids, k, filter } = request;
     let most = app.limits.k;
     if !(1..=most).contains(&k) {
         return Err(Failure::invalid(format!("`k` is {k}; it is from 1 to {most}")));
@@ -403,7 +413,13 @@ pub(super) async fn explain(
         let missing = |id: &str| Failure::new(Reason::NotFound, format!("there is no document {id:?}"));
         let docs = docs.into_iter().zip(&ids).map(|(doc, id)| doc.ok_or_else(|| missing(id)));
         let docs = docs.collect::<Result<Vec<_>, Failure>>()?;
-        let found = searcher.explain(&query, k, &docs);
+        let filter = match filter.lists() {
+            Some(lists) => collection.filter(System::Sparse, &lists)?,
+            None => QueryFilter::default(),
+        };
+        let query = Query { text: query, ..Query::default() };
+        let excluded = filter.excluded(std::slice::from_ref(&query));
+        let found = searcher.explain(&query.text, k, &filter.of(&excluded), &docs);
         let found = found.map_err(|error| Failure::of(Reason::Backend, &error))?;
         Ok(ids.into_iter().zip(found).map(|(id, found)| explained(id, found)).collect())
     });

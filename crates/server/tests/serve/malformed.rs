@@ -24,7 +24,7 @@ const RIGHT: [(&str, &str); 12] = [
         "/v1/search",
         r#"{"query": ["ducks"], "k": 3, "system": "hybrid", "rerank": true, "texts": true, "filter": {"ids": ["d1"], "exclude": ["d2"]}}"#,
     ),
-    ("/v1/explain", r#"{"query": "ducks", "ids": ["d0", "d1"], "k": 2}"#),
+    ("/v1/explain", r#"{"query": "ducks", "ids": ["d0", "d1"], "k": 2, "filter": {"ids": ["d1"]}}"#),
     (
         "/mcp",
         r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "ducks", "k": 1}}}"#,

@@ -1,13 +1,15 @@
 //! A build from beginning to end.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use memmap2::Mmap;
 use toller_analysis::Analyzer;
-use toller_files::{ListedFileWriter, OpenOptions};
+use toller_files::{CompleteListedFile, FileError, ListedFileWriter, OpenOptions};
 
 use super::chunks::{Chunk, Chunks};
 use super::directory::Claimed;
@@ -18,7 +20,9 @@ use super::vectors::write_vectors;
 use crate::SparseError;
 use crate::coding::StringsEncoder;
 use crate::fingerprint::analyzer_info;
-use crate::index::{IDS, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, encode_lengths};
+use crate::index::{
+    FileEntry, IDS, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, encode_lengths,
+};
 use crate::score::Statistics;
 
 /// What to build, and how.
@@ -87,7 +91,8 @@ pub fn build<E: From<SparseError> + Send>(
             Some(difference) => Err(SparseError::Exists { path: output.to_owned(), difference }.into()),
             None => {
                 // Checks that its files exist and have their lengths.
-                let index = SparseIndex::map(output, manifest, &unverified())?;
+                let unverified = OpenOptions { verify: false, progress: None };
+                let index = SparseIndex::map(output, manifest, &unverified)?;
                 // A replacement may have been killed.
                 claimed.remove_leftovers(index.manifest())?;
                 Ok(BuildReport { manifest: index.manifest().clone(), duration: Duration::ZERO })
@@ -116,29 +121,44 @@ pub fn build<E: From<SparseError> + Send>(
         postings: inverted.postings,
     };
 
-    // From here on the directory holds no index, until it holds the new one.
-    claimed.remove_manifest()?;
     let mut files = Vec::new();
     for file in [terms, postings, lengths, inverted.ids] {
-        files.push(file.commit().map_err(SparseError::from)?.into());
+        files.push(file.complete().map_err(SparseError::from)?);
     }
-    let mut manifest = Manifest { analyzer, source: job.source.clone(), statistics, files };
+    let entries = files.iter().map(entry).collect();
+    let mut manifest = Manifest { analyzer, source: job.source.clone(), statistics, files: entries };
     if job.doc_vectors {
-        let index = SparseIndex::map(output, manifest.clone(), &unverified())?;
-        let file = write_vectors(&index, create(VECTORS)?, job.memory_bytes, |done| {
+        let index = SparseIndex::map_by(output, manifest.clone(), |entry| map_complete(&files, entry))?;
+        let vectors = write_vectors(&index, create(VECTORS)?, job.memory_bytes, |done| {
             on_progress(BuildProgress::Vectors(done));
             go_on()
         })?;
-        manifest.files.push(file.commit().map_err(SparseError::from)?.into());
+        let vectors = vectors.complete().map_err(SparseError::from)?;
+        manifest.files.push(entry(&vectors));
+        files.push(vectors);
+    }
+
+    // All is on the disk. From here on the directory holds no index, until it holds the new one.
+    claimed.remove_manifest()?;
+    for file in files {
+        file.commit().map_err(SparseError::from)?;
     }
     claimed.remove_leftovers(&manifest)?;
     manifest.write(output)?;
     Ok(BuildReport { manifest, duration: started.elapsed() })
 }
 
-/// For files that this process has just written.
-fn unverified() -> OpenOptions<'static> {
-    OpenOptions { verify: false, progress: None }
+/// What the manifest says of a file.
+fn entry(file: &CompleteListedFile) -> FileEntry {
+    file.listed().clone().into()
+}
+
+/// Maps the file with this entry, which has its temporary name.
+fn map_complete(files: &[CompleteListedFile], of: &FileEntry) -> Result<Mmap, SparseError> {
+    match files.iter().find(|file| entry(file) == *of) {
+        Some(file) => Ok(file.map()?),
+        None => Err(FileError::new("open", &of.file, io::ErrorKind::NotFound.into()).into()),
+    }
 }
 
 /// Checks, without writing, that the index in `directory` is the one that would be built of its collection.

@@ -50,18 +50,26 @@ impl SparseIndex {
         }
     }
 
-    /// Opens the index that `manifest` describes. The manifest may not be in the directory yet.
+    /// Opens the index that `manifest` describes.
     pub(crate) fn map(
         path: &Path,
         manifest: Manifest,
         options: &OpenOptions<'_>,
     ) -> Result<Self, SparseError> {
         let verifier = Verifier::new(options, manifest.bytes());
+        Self::map_by(path, manifest, |entry| map(path, entry, &verifier))
+    }
+
+    /// The same, of files that `map` maps. They may have other names, and the manifest may not be in the
+    /// directory yet.
+    pub(crate) fn map_by(
+        path: &Path,
+        manifest: Manifest,
+        map: impl Fn(&FileEntry) -> Result<Mmap, SparseError> + Sync,
+    ) -> Result<Self, SparseError> {
         let names = [TERMS, POSTINGS, LENGTHS, IDS, VECTORS];
-        let maps: Vec<Result<Option<Mmap>, SparseError>> = names
-            .par_iter()
-            .map(|name| manifest.file(name).map(|entry| map(path, entry, &verifier)).transpose())
-            .collect();
+        let maps: Vec<Result<Option<Mmap>, SparseError>> =
+            names.par_iter().map(|name| manifest.file(name).map(&map).transpose()).collect();
         let mut maps = maps.into_iter();
         let mut next = || maps.next().transpose().map(Option::flatten);
         let damaged = |name: &str, reason: &str| SparseError::Damaged {

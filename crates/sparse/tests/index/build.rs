@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use toller_files::OpenOptions;
 use toller_ir::{DocOrd, Explain};
-use toller_sparse::{FORMAT_VERSION, Lengths, SparseError, SparseIndex};
+use toller_sparse::{BuildProgress, FORMAT_VERSION, Lengths, SparseError, SparseIndex};
 use toller_testing::files;
 
-use crate::common::{Building, Outcome, PLAIN, build_texts, index_of, random_texts};
+use crate::common::{Building, Outcome, PLAIN, build_texts, build_watched, index_of, random_texts};
 
 #[test]
 fn an_index_holds_what_the_texts_hold() -> Outcome {
@@ -79,6 +80,23 @@ fn an_index_that_is_there_is_kept_or_replaced() -> Outcome {
     assert_eq!(SparseIndex::open(directory.path(), &OpenOptions::default())?.doc_count(), 300);
     build_texts(directory.path(), &others, Building { overwrite: true, ..PLAIN })?;
     assert!(!directory.path().join("vectors.bin").exists());
+    Ok(())
+}
+
+#[test]
+fn an_index_is_replaced_when_all_of_the_new_one_is_written() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    build_texts(directory.path(), &random_texts(10, 5, 5, 3), PLAIN)?;
+    let before = files(directory.path())?;
+    let (texts, stop) = (random_texts(3000, 50, 60, 1), AtomicBool::new(false));
+    let replacing = Building { overwrite: true, doc_vectors: true, ..PLAIN };
+    // The vectors are written last.
+    let stopped = build_watched(directory.path(), &texts, replacing, &stop, |progress| {
+        stop.store(matches!(progress, BuildProgress::Vectors(_)), Ordering::Relaxed);
+    });
+    assert!(matches!(stopped, Err(SparseError::Interrupted)));
+    assert!(files(directory.path())? == before, "the index that was there is as it was");
+    assert_eq!(SparseIndex::open(directory.path(), &OpenOptions::default())?.doc_count(), 10);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use toller_analysis::Analyzer;
 use toller_files::OpenOptions;
-use toller_sparse::{BuildJob, BuildReport, Source, SparseError, SparseIndex, build};
+use toller_sparse::{BuildJob, BuildProgress, BuildReport, Source, SparseError, SparseIndex, build};
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 
@@ -28,6 +28,17 @@ pub(crate) fn build_texts(
     texts: &[String],
     building: Building,
 ) -> Result<BuildReport, SparseError> {
+    build_watched(directory, texts, building, &AtomicBool::new(false), |_| ())
+}
+
+/// [`build_texts`], which `stop` stops and `on_progress` follows.
+pub(crate) fn build_watched(
+    directory: &Path,
+    texts: &[String],
+    building: Building,
+    stop: &AtomicBool,
+    on_progress: impl FnMut(BuildProgress),
+) -> Result<BuildReport, SparseError> {
     let analyzer = Analyzer::by_name("whitespace").map_err(|_| SparseError::WorkerPanicked)?;
     let job = BuildJob {
         analyzer: &analyzer,
@@ -40,10 +51,10 @@ pub(crate) fn build_texts(
         memory_bytes: building.memory_bytes,
         threads: building.threads,
         overwrite: building.overwrite,
-        stop: &AtomicBool::new(false),
+        stop,
     };
     let documents = texts.iter().enumerate().map(|(id, text)| Ok((format!("d{id}"), text.clone())));
-    build(directory, &job, documents, |_| ())
+    build(directory, &job, documents, on_progress)
 }
 
 /// An index of `texts`, opened. (Its files stay mapped when the directory is gone.)

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use toller_engine::{Engine, Pooled};
-use toller_ir::{Query, SearchRequest, SearchResponse, Searcher};
+use toller_ir::{DocOrd, Query, SearchRequest, SearchResponse, Searcher};
 use toller_pipeline::fusion::Fusion;
 use toller_pipeline::{QueryFilter, SparseSearcher};
+use toller_sparse::Explanation;
 
 use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
 use crate::args::sources::SourceArgs;
@@ -103,6 +104,18 @@ impl Sources {
         let excluded = self.filter.excluded(queries);
         let filter = self.filter.of(&excluded);
         Ok(self.searcher.search(&SearchRequest { queries, k, filter })?)
+    }
+
+    /// Why `docs` have the scores of [`Sources::search_one`], if an inverted index alone is searched.
+    pub(super) fn explain(
+        &self,
+        query: &Query,
+        k: usize,
+        docs: &[DocOrd],
+    ) -> crate::Result<Option<Vec<Explanation>>> {
+        let Some(sparse) = &self.sparse else { return Ok(None) };
+        let excluded = self.filter.excluded(std::slice::from_ref(query));
+        Ok(Some(sparse.explain(&query.text, k, &self.filter.of(&excluded), docs)?))
     }
 }
 

@@ -65,7 +65,12 @@ pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
         }
     };
     let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
-    let tuned = tune_alpha(&runs, &fusion, depth, &args.alphas, &args.judging.judging(&qrels))?;
+    let bar = ui.progress("tuning", "queries", qrels.len() as u64);
+    let tuned = tune_alpha(&runs, &fusion, depth, &args.alphas, &args.judging.judging(&qrels), &|done| {
+        bar.set(done);
+    });
+    drop(bar);
+    let tuned = tuned?;
     let result = TuneResult {
         measure: &args.judging.measure,
         parameters: &["alpha"],

@@ -90,7 +90,12 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
         ui.warning(format!("{missing} of {judged} judged queries are not in --queries and count as zero"));
     }
     let (index, analyzer) = engine::open(ui)?.open_sparse(&args.sparse, !args.no_verify)?;
-    let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels))?;
+    let bar = ui.progress("tuning", "queries", qrels.len() as u64);
+    let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels), &|done| {
+        bar.set(done);
+    });
+    drop(bar);
+    let tuned = tuned?;
     let result = TuneResult {
         measure: &args.judging.measure,
         parameters: &["k1", "b"],

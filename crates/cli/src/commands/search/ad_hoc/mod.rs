@@ -104,11 +104,10 @@ impl Session<'_> {
         let passages = self.passages(&ids)?;
         self.warn_of_missing(&ids, &passages);
         let docs: Vec<_> = hits.iter().map(|hit| hit.doc).collect();
-        let explanations = match &self.sources.sparse {
-            Some(sparse) if self.explain => {
-                sparse.explain(text, self.k, &docs)?.into_iter().map(Some).collect()
-            }
-            _ => vec![None::<Explanation>; hits.len()],
+        let explained = if self.explain { self.sources.explain(&query, self.k, &docs)? } else { None };
+        let explanations = match explained {
+            Some(explained) => explained.into_iter().map(Some).collect(),
+            None => vec![None::<Explanation>; hits.len()],
         };
         let analyzer = self.sources.sparse.as_ref().map(|sparse| sparse.analyzer());
         let terms = analyzer.map(|analyzer| analyzer.analyze(text)).unwrap_or_default();
