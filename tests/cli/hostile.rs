@@ -176,6 +176,29 @@ fn results_for_a_closed_stdout_are_an_error() {
 }
 
 #[test]
+fn a_pipe_that_is_closed_loses_a_result_only_if_it_has_a_name() {
+    let workspace = Workspace::new();
+    let run: String = (0..20_000).map(|query| format!("{query} Q0 d 1 1.0 x\n")).collect();
+    workspace.write("run.txt", run);
+    workspace.write("qrels.txt", (0..20_000).map(|query| format!("{query} 0 d 1\n")).collect::<String>());
+    assert!(Command::new("mkfifo").arg(workspace.path("named")).status().unwrap().success());
+    let shell = |line: &str| {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", line, env!("CARGO_BIN_EXE_toller")]).current_dir(workspace.path(""));
+        Finished::new(shell.output().unwrap())
+    };
+    for flags in ["", "--json"] {
+        let line =
+            format!("head -c 10 named >&2 & \"$0\" fuse run.txt run.txt --method rrf --output named {flags}");
+        shell(&line).fails(1, &["cannot write named: Broken pipe"]);
+    }
+    for command in ["fuse run.txt run.txt --method rrf --output -", "eval --trec-eval -q qrels.txt run.txt"] {
+        let ended = shell(&format!("\"$0\" {command} | head -n 1; exit ${{PIPESTATUS[0]}}")).succeeds();
+        assert_eq!((ended.stdout.lines().count(), &*ended.stderr), (1, ""));
+    }
+}
+
+#[test]
 fn numbers_of_a_model_that_make_no_sense_are_refused() {
     let sets = [
         ("sentence_bert_config.json", "\"max_seq_length\": 96", "\"max_seq_length\": 0"),
