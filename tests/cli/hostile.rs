@@ -2,9 +2,10 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{Finished, Workspace, copy_folder, fixture};
@@ -124,6 +125,39 @@ fn one_ctrl_c_ends_a_wait_for_the_hub() {
     let ended = Finished::new(encode.wait_with_output().unwrap());
     ended.fails(130, &["interrupted; run the same command again: what was downloaded is kept"]);
     assert!(sent.elapsed() < Duration::from_secs(20), "it waited for the hub");
+}
+
+#[test]
+fn ctrl_c_twice_ends_a_command_whose_stderr_takes_nothing() {
+    let workspace = Workspace::with_xquad();
+    // It is full: who writes to it waits for ever.
+    let (_reader, mut stderr) = io::pipe().unwrap();
+    stderr.write_all(&[b'.'; 1 << 16]).unwrap();
+    let encode = "encode --model tiny-bert --corpus data/corpus.jsonl --output store";
+    let mut encode = workspace.command(encode).stderr(stderr).spawn().unwrap();
+    let begun = Instant::now();
+    let has_time = || assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+    let status = format!("/proc/{}/status", encode.id());
+    let listens = || {
+        let status = fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        // The second bit is SIGINT's.
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+    };
+    while !listens() {
+        has_time();
+        thread::sleep(Duration::from_millis(10));
+    }
+    let ended = loop {
+        has_time();
+        let sent = Command::new("kill").args(["-INT", &encode.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        thread::sleep(Duration::from_millis(500));
+        if let Some(ended) = encode.try_wait().unwrap() {
+            break ended;
+        }
+    };
+    assert_eq!(ended.code(), Some(130));
 }
 
 #[test]
