@@ -1,14 +1,14 @@
 //! Ctrl-C: once to stop as soon as nothing is lost, twice to stop now.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use toller_files::exit_without_unfinished;
-use toller_ir::{Explain, Remedy};
+use toller_ir::{Explain, Remedy, locked};
 
 use crate::error::{self, Context};
 use crate::ui::Ui;
@@ -48,7 +48,7 @@ struct Listening {
 static LISTENING: Mutex<Listening> = Mutex::new(Listening { is_on: false, asked: None });
 
 fn listening() -> MutexGuard<'static, Listening> {
-    LISTENING.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&LISTENING)
 }
 
 /// The flag, if a command of this process asked for it.

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 use toller_files::{FileError, Input, Object};
+use toller_ir::locked;
 
 /// The bytes of an object that one request asks for.
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -59,7 +60,7 @@ impl Blocks {
         }
         let start = position - position % BLOCK_BYTES;
         let rest = (position - start) as usize;
-        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || locked(&self.kept);
         let found = kept().iter().find(|(at, _)| *at == start).map(|(_, block)| block.clone());
         if let Some(block) = found {
             return Ok(block.slice(rest..));

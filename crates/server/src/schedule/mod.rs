@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use toller_ir::locked;
 
 use self::queue::{Batch, Queue};
 use crate::failure::{Failure, Reason};
@@ -156,7 +157,7 @@ impl<W: Work> Drop for Scheduler<W> {
 
 impl<W: Work> Shared<W> {
     fn lock(&self) -> MutexGuard<'_, Queue<W>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.queue)
     }
 
     /// The queue without the requests that nobody waits for: others may have their room.
