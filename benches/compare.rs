@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use peer::Peer;
 use serde_json::Value;
+use toller_bench::Timings;
 
 /// As many as MS MARCO's development queries.
 const QUERIES: u64 = 6_980;
@@ -49,11 +50,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             assert!((p - their_p).abs() < 0.01, "p is {p}, and SciPy's {their_p}");
         }
     }
-    let ours = median(&mut ours);
+    let ours = Timings::new(ours).ok_or("no rounds")?.median();
     println!("two runs of {QUERIES} queries, 100,000 permutations, median of {rounds} rounds");
     println!("toller compare        {ours:.3} s");
-    if !theirs.is_empty() {
-        let theirs = median(&mut theirs);
+    if let Some(theirs) = Timings::new(theirs) {
+        let theirs = theirs.median();
         println!("pytrec_eval + SciPy   {theirs:.3} s, {:.0} times as long", theirs / ours);
     }
     Ok(())
@@ -80,9 +81,4 @@ fn write_files([qrels, a, b]: &[impl AsRef<Path>; 3]) -> std::io::Result<()> {
     }
     qrels.flush()?;
     runs.iter_mut().try_for_each(BufWriter::flush)
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

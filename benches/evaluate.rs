@@ -16,6 +16,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use peer::Peer;
+use toller_bench::Timings;
 
 /// As many as MS MARCO's development queries.
 const QUERIES: u64 = 6_980;
@@ -45,11 +46,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             assert!((ap - their_ap).abs() < 1e-9, "AP is {ap}, and pytrec_eval's {their_ap}");
         }
     }
-    let ours = median(&mut ours);
+    let ours = Timings::new(ours).ok_or("no rounds")?.median();
     println!("{QUERIES} queries x {DEPTH} documents, median of {rounds} rounds");
     println!("toller eval   {ours:.2} s");
-    if !theirs.is_empty() {
-        let theirs = median(&mut theirs);
+    if let Some(theirs) = Timings::new(theirs) {
+        let theirs = theirs.median();
         println!("pytrec_eval   {theirs:.2} s, {:.1} times as long", theirs / ours);
     }
     Ok(())
@@ -77,9 +78,4 @@ fn write_files(qrels: &Path, run: &Path) -> std::io::Result<()> {
     }
     qrels.flush()?;
     run.flush()
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

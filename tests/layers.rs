@@ -158,7 +158,7 @@ fn the_environment_is_read_in_one_file() {
     let env_file = root().join("crates/hub/src/env.rs");
     let mut found = Vec::new();
     for path in program_files().into_iter().filter(|path| *path != env_file) {
-        let lines = program_lines(&path).filter(|line| line.contains("env::var"));
+        let lines = program_lines(&path).into_iter().filter(|line| line.contains("env::var"));
         found.extend(lines.map(|line| (path.clone(), line)));
     }
     assert_eq!(found, []);
@@ -169,7 +169,8 @@ fn the_environment_is_read_in_one_file() {
 fn only_the_command_line_names_flags() {
     let mut found = Vec::new();
     for path in program_files().into_iter().filter(|path| !path.starts_with(root().join("crates/cli"))) {
-        found.extend(program_lines(&path).filter(|line| names_a_flag(line)).map(|line| (path.clone(), line)));
+        let lines = program_lines(&path).into_iter().filter(|line| names_a_flag(line));
+        found.extend(lines.map(|line| (path.clone(), line)));
     }
     assert_eq!(found, []);
     assert!(names_a_flag("\"with `--pooling`\"") && names_a_flag("--k 10") && !names_a_flag("models--org"));
@@ -245,9 +246,43 @@ fn program_files() -> Vec<PathBuf> {
     files
 }
 
-/// The code lines of a file, up to its unit tests.
-fn program_lines(path: &Path) -> impl Iterator<Item = String> {
-    code_lines(path).into_iter().take_while(|line| !line.contains("#[cfg(test)]"))
+/// The code lines of a file without those of its tests.
+fn program_lines(path: &Path) -> Vec<String> {
+    without_tests(code_lines(path))
+}
+
+/// Leaves out each item that is for tests alone; from a module of tests on, everything: it is the last item.
+fn without_tests(lines: Vec<String>) -> Vec<String> {
+    let mut program = Vec::new();
+    let mut lines = lines.into_iter();
+    while let Some(line) = lines.next() {
+        if line != "#[cfg(test)]" {
+            program.push(line);
+            continue;
+        }
+        let mut depth = 0;
+        for line in lines.by_ref().skip_while(|line| line.starts_with("#[")) {
+            if depth == 0 && line.contains("mod ") && line.ends_with('{') {
+                return program;
+            }
+            depth += line.matches('{').count();
+            depth -= line.matches('}').count().min(depth);
+            if depth == 0 && line.ends_with(|end| matches!(end, ';' | '}' | ',')) {
+                break;
+            }
+        }
+    }
+    program
+}
+
+#[test]
+fn a_file_goes_on_behind_what_is_for_tests() {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let program = |text: &str| without_tests(lines(text)).join(" ");
+    assert_eq!(program("a();\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests;\nb();"), "a(); b();");
+    assert_eq!(program("#[cfg(test)]\nfn helper() {\nif x {\ny();\n}\n}\nb();"), "b();");
+    assert_eq!(program("#[cfg(test)]\nuse a::{b, c};\nd();"), "d();");
+    assert_eq!(program("a();\n#[cfg(test)]\nmod tests {\nlet x = \"}\";\nb();\n}"), "a();");
 }
 
 /// Every Rust file below a folder, sorted; none if there is no such folder.

@@ -5,6 +5,8 @@
 use std::fs::File;
 use std::process::Command;
 
+use toller_testing::{Need, skip};
+
 use crate::support::{Finished, Workspace};
 
 /// A small file system of its own, which only root can have.
@@ -24,7 +26,7 @@ impl<'a> SmallDisk<'a> {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self { workspace });
         }
-        eprintln!("skipped: a small file system cannot be mounted here");
+        skip(Need::Mount, "a small file system cannot be mounted here");
         None
     }
 

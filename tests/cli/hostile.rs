@@ -2,9 +2,10 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{Finished, Workspace, copy_folder, fixture};
@@ -127,6 +128,39 @@ fn one_ctrl_c_ends_a_wait_for_the_hub() {
 }
 
 #[test]
+fn ctrl_c_twice_ends_a_command_whose_stderr_takes_nothing() {
+    let workspace = Workspace::with_xquad();
+    // It is full: who writes to it waits for ever.
+    let (_reader, mut stderr) = io::pipe().unwrap();
+    stderr.write_all(&[b'.'; 1 << 16]).unwrap();
+    let encode = "encode --model tiny-bert --corpus data/corpus.jsonl --output store";
+    let mut encode = workspace.command(encode).stderr(stderr).spawn().unwrap();
+    let begun = Instant::now();
+    let has_time = || assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+    let status = format!("/proc/{}/status", encode.id());
+    let listens = || {
+        let status = fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        // The second bit is SIGINT's.
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+    };
+    while !listens() {
+        has_time();
+        thread::sleep(Duration::from_millis(10));
+    }
+    let ended = loop {
+        has_time();
+        let sent = Command::new("kill").args(["-INT", &encode.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        thread::sleep(Duration::from_millis(500));
+        if let Some(ended) = encode.try_wait().unwrap() {
+            break ended;
+        }
+    };
+    assert_eq!(ended.code(), Some(130));
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_named_and_not_praised() {
     let workspace = with_store();
     let search = "search --dense store --model tiny-bert --queries data/queries.jsonl --k 1 --output";
@@ -173,6 +207,29 @@ fn results_for_a_closed_stdout_are_an_error() {
     // Who needs no stdout does not miss it.
     closed("fuse run.txt run.txt --method rrf --output fused.run").succeeds();
     assert_eq!(workspace.lines("fused.run").len(), 1);
+}
+
+#[test]
+fn a_pipe_that_is_closed_loses_a_result_only_if_it_has_a_name() {
+    let workspace = Workspace::new();
+    let run: String = (0..20_000).map(|query| format!("{query} Q0 d 1 1.0 x\n")).collect();
+    workspace.write("run.txt", run);
+    workspace.write("qrels.txt", (0..20_000).map(|query| format!("{query} 0 d 1\n")).collect::<String>());
+    assert!(Command::new("mkfifo").arg(workspace.path("named")).status().unwrap().success());
+    let shell = |line: &str| {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", line, env!("CARGO_BIN_EXE_toller")]).current_dir(workspace.path(""));
+        Finished::new(shell.output().unwrap())
+    };
+    for flags in ["", "--json"] {
+        let line =
+            format!("head -c 10 named >&2 & \"$0\" fuse run.txt run.txt --method rrf --output named {flags}");
+        shell(&line).fails(1, &["cannot write named: Broken pipe"]);
+    }
+    for command in ["fuse run.txt run.txt --method rrf --output -", "eval --trec-eval -q qrels.txt run.txt"] {
+        let ended = shell(&format!("\"$0\" {command} | head -n 1; exit ${{PIPESTATUS[0]}}")).succeeds();
+        assert_eq!((ended.stdout.lines().count(), &*ended.stderr), (1, ""));
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use toller_testing::minilm;
 
-use crate::support::{Finished, Workspace, fixture, minilm};
+use crate::support::{Finished, Workspace, fixture};
 
 /// Builds XQuAD-R, encodes it with `model`, searches and evaluates; gives back the mean reciprocal rank.
 fn reciprocal_rank(model: &Path) -> f64 {

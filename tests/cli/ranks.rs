@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::support::{Workspace, minilm};
+use toller_testing::{minilm, shared};
+
+use crate::support::Workspace;
 
 const ENCODE: &str = "encode --model tiny-bert --quiet";
 const RANKS: &str = "ranks --dense store --query-vectors questions --qrels data/qrels.txt";
@@ -95,7 +97,7 @@ fn what_is_missing_is_reported() {
 /// ReQA's measures on XQuAD-R, as sentence-transformers and the paper's script have them.
 #[test]
 fn published_figures() {
-    let (Some(model), Some(data)) = (minilm(), toller_testing::shared("data")) else { return };
+    let (Some(model), Some(data)) = (minilm(), shared("data")) else { return };
     let figures = [
         ("en", [0.79395, 0.69587, 0.91491, 0.94693], [0.94638, 0.91323, 0.98484, 0.99495]),
         ("de", [0.52814, 0.43486, 0.63452, 0.70135], [0.74135, 0.65905, 0.83841, 0.87902]),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{Finished, Workspace, assert_has, copy_folder, peers_python};
+use crate::support::{Finished, Workspace, assert_has, copy_folder};
 
 const ENCODE: &str = "encode --model tiny-bert --corpus corpus.jsonl --output store --rows-per-shard 10";
 const SEARCH: &str = "search --k 5 --output run.txt";
@@ -193,7 +193,7 @@ fn info_describes_stores_finished_or_not() {
 
 #[test]
 fn faiss_numpy_and_pyarrow_read_what_is_exported_and_find_the_same() {
-    let Some(python) = peers_python() else { return };
+    let Some(python) = toller_testing::peers("faiss, numpy, pyarrow.parquet") else { return };
     let workspace = workspace_with_stores();
     for output in [
         "x.npy", "x.parquet", "x.faiss --overwrite", "m.index --format faiss-idmap",

@@ -3,13 +3,13 @@
 //! With the environment variable TOLLER_WATCH_LAUNCHES, every launch on a device is printed and waited for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use toller_engine::{Builder, Engine, EngineError, Event, ResolveOptions, Role, Work};
 use toller_gpu::Preference;
 use toller_hub::{Origin, env};
-use toller_ir::counted;
+use toller_ir::{counted, locked};
 use toller_simd::Isa;
 use toller_sparse::BuildProgress;
 use toller_train::BadRecords;
@@ -125,7 +125,7 @@ impl Narrator {
                 self.on_bar(title, unit, all, |bar, _| bar.set(done));
             }
             Event::Finished => {
-                self.bar.lock().unwrap_or_else(PoisonError::into_inner).take();
+                locked(&self.bar).take();
             }
             Event::ModelFound(source) => {
                 let origin = match &source.origin {
@@ -230,7 +230,7 @@ impl Narrator {
 
     /// Calls `set` with the bar of this title and its start. A bar of another title is replaced.
     fn on_bar(&self, title: &str, unit: &'static str, all: u64, set: impl FnOnce(&Progress, Instant)) {
-        let mut shown = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = locked(&self.bar);
         shown.take_if(|bar| bar.title != title);
         let bar = shown.get_or_insert_with(|| {
             let progress = self.ui.progress(title, unit, all);

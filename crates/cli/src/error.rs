@@ -13,6 +13,7 @@ use crate::flags;
 use crate::interrupt::{self, Interrupted};
 use crate::json::{JsonError, Kind};
 use crate::printable::printable;
+use crate::stdout;
 
 /// What a command returns.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -122,7 +123,7 @@ impl Failure {
         // Every I/O error names its file; one that has no name comes from writing data to stdout.
         let unnamed = self.downcast_ref::<io::Error>().map(|_| match &self.output {
             Some(path) => format!("cannot write {}", path.display()),
-            None => "cannot write standard output".to_owned(),
+            None => format!("cannot write {}", stdout::NAME),
         });
         let causes = self.context.iter().cloned().chain(unnamed).chain(self.chain().map(ToString::to_string));
         for cause in causes {
@@ -160,10 +161,15 @@ impl Failure {
         }
     }
 
-    /// Whether the reader of stdout has seen enough, as `head` does.
+    /// Whether the reader of stdout has seen enough, as `head` does. A result that goes to a pipe with a name
+    /// is lost when that pipe is closed.
     fn is_closed_pipe(&self) -> bool {
+        let is_of_stdout = match self.place() {
+            Some(place) => place.file == stdout::NAME,
+            None => self.downcast_ref::<io::Error>().is_some(),
+        };
         let mut io_errors = self.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-        io_errors.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        is_of_stdout && io_errors.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 

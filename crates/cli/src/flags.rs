@@ -26,17 +26,19 @@ pub fn in_one_line(error: &dyn Explain) -> String {
     error.to_string() + &remedy.unwrap_or_default()
 }
 
+/// Whether a command, or one below it, takes a flag.
+#[cfg(test)]
+pub fn has_option(command: &clap::Command, flag: &str) -> bool {
+    let is_it = |argument: &clap::Arg| argument.get_long() == flag.strip_prefix("--");
+    command.get_arguments().any(is_it) || command.get_subcommands().any(|below| has_option(below, flag))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
 
     use super::*;
     use crate::args::Cli;
-
-    fn has_option(command: &clap::Command, flag: &str) -> bool {
-        let is_it = |argument: &clap::Arg| argument.get_long() == flag.strip_prefix("--");
-        command.get_arguments().any(is_it) || command.get_subcommands().any(|below| has_option(below, flag))
-    }
 
     #[test]
     fn every_flag_and_command_that_remedies_name_is_there() {

@@ -1,13 +1,14 @@
 //! Ctrl-C: once to stop as soon as nothing is lost, twice to stop now.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use toller_files::exit_without_unfinished;
-use toller_ir::{Explain, Remedy};
+use toller_ir::{Explain, Remedy, locked};
 
 use crate::error::{self, Context};
 use crate::ui::Ui;
@@ -47,7 +48,7 @@ struct Listening {
 static LISTENING: Mutex<Listening> = Mutex::new(Listening { is_on: false, asked: None });
 
 fn listening() -> MutexGuard<'static, Listening> {
-    LISTENING.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&LISTENING)
 }
 
 /// The flag, if a command of this process asked for it.
@@ -81,13 +82,38 @@ pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
 /// Asks the command to stop, or ends the process if that does not help.
 fn hear(ui: &Ui) {
     let asked = listening().asked.clone();
+    let ui = ui.clone();
     match asked.filter(|(flag, _)| !flag.swap(true, Ordering::Relaxed)) {
-        Some((_, message)) => ui.status(format!("\n{message} (once more: stop now)")),
-        None => exit_without_unfinished(|| {
-            let resume = "unfinished files were removed".to_owned();
-            error::print(&Interrupted { resume }.into(), ui.json);
-            #[expect(clippy::disallowed_methods, reason = "no unfinished file is left")]
-            std::process::exit(i32::from(STATUS))
-        }),
+        Some((_, message)) => {
+            try_for_a_while(move || ui.status(format!("\n{message} (once more: stop now)")))
+        }
+        None => {
+            try_for_a_while(move || {
+                exit_without_unfinished(|| {
+                    let resume = "unfinished files were removed".to_owned();
+                    error::print(&Interrupted { resume }.into(), ui.json);
+                    #[expect(clippy::disallowed_methods, reason = "no unfinished file is left")]
+                    std::process::exit(i32::from(STATUS))
+                })
+            });
+            signal_hook::low_level::exit(i32::from(STATUS))
+        }
+    }
+}
+
+/// How long an answer to Ctrl-C may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Does what another thread can delay for ever: one that writes to a stderr that takes nothing, or to a disk
+/// that does not answer, holds the locks. It is not waited for longer than [`PATIENCE`].
+fn try_for_a_while(work: impl FnOnce() + Send + 'static) {
+    let (ended, end) = mpsc::channel();
+    let started = thread::Builder::new().spawn(move || {
+        work();
+        // Nobody may wait any longer.
+        let _ = ended.send(());
+    });
+    if started.is_ok() {
+        let _ = end.recv_timeout(PATIENCE);
     }
 }

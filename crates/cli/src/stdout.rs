@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+/// What messages call it.
+pub const NAME: &str = "standard output";
+
 /// Standard output. If the caller closed it (`>&-`), every write is an error: Rust's runtime puts /dev/null
 /// in its place, where results would be lost without a word.
 pub fn stdout() -> Box<dyn Write> {

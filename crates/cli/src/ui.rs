@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use toller_corpus::SkipReport;
 use toller_files::{AtomicFile, FileError};
+use toller_ir::locked;
 
 use crate::json;
 use crate::printable::printable;
@@ -45,21 +46,21 @@ pub struct Captured(Arc<Mutex<Option<AtomicFile>>>);
 impl Captured {
     /// Commits the file.
     pub fn commit(&self) -> Result<(), FileError> {
-        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let file = locked(&self.0).take();
         file.map_or(Ok(()), AtomicFile::commit)
     }
 }
 
 impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        match locked(&self.0).as_mut() {
             Some(file) => file.write(bytes),
             None => Err(io::Error::other("written to after the end of the step")),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), Write::flush)
+        locked(&self.0).as_mut().map_or(Ok(()), Write::flush)
     }
 }
 
@@ -226,7 +227,7 @@ impl Progress {
     pub fn set(&self, done: u64) {
         self.bar.set_position(done);
         let Some(plain) = &self.plain else { return };
-        let Ok(mut last) = plain.last.lock() else { return };
+        let mut last = locked(&plain.last);
         if last.elapsed() >= PLAIN_INTERVAL {
             *last = std::time::Instant::now();
             let seconds = plain.started.elapsed().as_secs();

@@ -198,11 +198,7 @@ mod tests {
 
     use super::{OTHER_NAMES, OTHER_NAMES_IN_TRAINING, in_plain_words, line_of, with_hint};
     use crate::args::Cli;
-
-    fn has_option(command: &clap::Command, flag: &str) -> bool {
-        let is_it = |argument: &clap::Arg| argument.get_long() == flag.strip_prefix("--");
-        command.get_arguments().any(is_it) || command.get_subcommands().any(|below| has_option(below, flag))
-    }
+    use crate::flags::has_option;
 
     #[test]
     fn every_option_of_a_tip_is_there() {

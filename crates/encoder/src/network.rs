@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use toller_checkpoint::{Fingerprint, Parameters};
+use toller_ir::locked;
 use toller_nn::{Backend, Work};
 use toller_tokenizer::Tokens;
 
@@ -164,7 +165,7 @@ impl<B: Backend> Network<B> {
     }
 
     fn scratches(&self) -> std::sync::MutexGuard<'_, Vec<B::Scratch>> {
-        self.scratches.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.scratches)
     }
 }
 

@@ -164,28 +164,32 @@ impl TextEncoder {
             network,
             plan,
         };
-        Ok(Self { model: Arc::new(model), tokenizer, prompt: String::new(), unpooled: 0 })
+        Self::new(Arc::new(model), tokenizer, String::new())
     }
 
-    /// The same encoder, which truncates texts to another number of tokens. Prompts are set after it.
+    /// The same encoder, which truncates texts to another number of tokens.
     pub(crate) fn with_max_length(&self, asked: usize) -> Result<Self, EncoderError> {
         let tokenizer = self.tokenizer.with_max_length(check_length(asked, &self.model.plan.config)?)?;
-        Ok(Self { tokenizer, ..self.clone() })
+        Self::new(Arc::clone(&self.model), tokenizer, self.prompt.clone())
     }
 
     /// The same encoder with a prompt before every text. The prompt's tokens are not pooled if the model was
     /// trained that way (`include_prompt` of sentence-transformers).
     pub(crate) fn with_prompt(&self, prompt: String) -> Result<Self, EncoderError> {
+        Self::new(Arc::clone(&self.model), self.tokenizer.clone(), prompt)
+    }
+
+    /// Counts the prompt's tokens, which the tokenizer may truncate.
+    fn new(model: Arc<Model>, tokenizer: Tokenizer, prompt: String) -> Result<Self, EncoderError> {
         let mut unpooled = 0;
-        if !self.model.plan.layout.pools_prompt && !prompt.is_empty() {
-            let tokenizer = &self.tokenizer;
+        if !model.plan.layout.pools_prompt && !prompt.is_empty() {
             let (tokens, bare) = (tokenizer.encode(&prompt)?, tokenizer.encode("")?);
             // A special token after the prompt is the text's, not the prompt's.
             let ends_special =
                 bare.input_ids.last().is_some_and(|last| tokens.input_ids.last() == Some(last));
             unpooled = tokens.len() - usize::from(ends_special);
         }
-        Ok(Self { prompt, unpooled, ..self.clone() })
+        Ok(Self { model, tokenizer, prompt, unpooled })
     }
 
     /// The text before every text: the model's own prompt for the role, or the one that was asked for. May be
@@ -445,4 +449,34 @@ fn pooler(
     }
     let weight = parameters.get("pooler.dense.weight", &[config.hidden, config.hidden])?;
     Ok((weight, parameters.get("pooler.dense.bias", &[config.hidden])?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use toller_ir::Role;
+
+    use crate::{DualEncoder, LoadOptions};
+
+    #[test]
+    fn the_prompt_and_the_maximum_length_are_set_in_any_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let fixture = toller_testing::repository("tests/fixtures/tiny-bert");
+        for (name, bytes) in toller_testing::files(&fixture).unwrap() {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let pooling =
+            r#"{"word_embedding_dimension": 32, "pooling_mode_mean_tokens": true, "include_prompt": false}"#;
+        fs::write(folder.path().join("1_Pooling/config.json"), pooling).unwrap();
+        let encoder = DualEncoder::load(folder.path(), &LoadOptions::default()).unwrap();
+        let tower = encoder.tower(Role::Query);
+        let prompt = || "find the passage that answers this question: ".to_owned();
+        let first = tower.with_prompt(prompt()).unwrap();
+        let last = tower.with_max_length(6).unwrap().with_prompt(prompt()).unwrap();
+        assert_eq!(first.with_max_length(6).unwrap().unpooled(), last.unpooled());
+        assert!(last.unpooled() < first.unpooled(), "the prompt is truncated");
+    }
 }

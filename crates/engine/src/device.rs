@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use toller_encoder::Compute;
 use toller_gpu::{DeviceError, Devices};
+use toller_ir::locked;
 
 use crate::event::Event;
 use crate::{Backend, Engine, EngineError, backend};
@@ -111,7 +112,7 @@ impl Engine {
         if let (Some(devices), Some(preference)) = (&opened, self.preference) {
             devices.prefer(preference);
         }
-        let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.opened);
         known.retain(|device| device.strong_count() > 0);
         known.extend(opened.iter().flat_map(Devices::iter).map(Arc::downgrade));
         Ok(opened)
@@ -119,7 +120,7 @@ impl Engine {
 
     /// The name of a device in use that has failed in a way that only a new process can undo.
     pub fn lost_device(&self) -> Option<String> {
-        let known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = locked(&self.opened);
         let mut in_use = known.iter().filter_map(Weak::upgrade);
         in_use.find(|device| device.is_lost()).map(|device| device.facts().name.clone())
     }

@@ -139,6 +139,17 @@ fn judges_that_contradict_themselves() -> TestResult {
 }
 
 #[test]
+fn cutoffs_are_the_digits_at_the_start_of_a_number() -> TestResult {
+    let folder = golden("");
+    for (given, cutoff) in [("5", 5), ("+5", 5), ("23.4", 23), ("1e1", 1)] {
+        let found = printed(&folder, &format!("-c -m P.{given} synthetic.qrels synthetic.run"))?;
+        let expected = printed(&folder, &format!("-c -m P.{cutoff} synthetic.qrels synthetic.run"))?;
+        assert!(found == expected && found.starts_with(&format!("P_{cutoff} ")), "{given}: {found}");
+    }
+    Ok(())
+}
+
+#[test]
 fn what_trec_eval_refuses() -> TestResult {
     let folder = golden("");
     let error = |line: &str| -> Result<TrecEvalError, Box<dyn Error>> {
@@ -155,6 +166,10 @@ fn what_trec_eval_refuses() -> TestResult {
     assert!(matches!(error(&format!("-m map -R qrels_prefs {files}"))?, TrecEvalError::Measure { .. }));
     assert!(matches!(error(&format!("-m P.0 {files}"))?, TrecEvalError::Parameter { .. }));
     assert!(matches!(error(&format!("-m P.5,5 {files}"))?, TrecEvalError::Parameter { .. }));
+    for name in ["P", "relstring"] {
+        assert!(matches!(error(&format!("-m {name}.5000000000 {files}"))?, TrecEvalError::Parameter { .. }));
+        assert!(matches!(error(&format!("-m {name}.-1 {files}"))?, TrecEvalError::Parameter { .. }));
+    }
     assert!(matches!(error(&format!("-m utility.1,2 {files}"))?, TrecEvalError::Parameter { .. }));
     Ok(())
 }

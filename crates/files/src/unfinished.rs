@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use toller_ir::locked;
 
 static FILES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&FILES)
 }
 
 /// A temporary file that is there as long as this value.

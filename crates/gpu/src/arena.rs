@@ -65,7 +65,7 @@ impl Arena {
         }
         let slab = Arc::new(Slab::new(&self.device, size)?);
         self.slabs.push(slab.clone());
-        // A new slab is free.
+        // The block is all of the slab, so nothing of it is free.
         slab.free().clear();
         Ok(Block { slab, start: 0, size })
     }

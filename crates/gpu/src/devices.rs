@@ -72,16 +72,12 @@ impl Devices {
         self.0.iter().map(|device| device.facts())
     }
 
-    /// Lets `watcher` see every launch until `work` has ended. Each kernel is then waited for, which takes
-    /// time.
+    /// Lets `watcher` see every launch until `work` has ended, or panicked. Each kernel is then waited for,
+    /// which takes time.
     pub fn watched<T>(&self, watcher: &Watcher, work: impl FnOnce() -> T) -> T {
         let set = |device: &Arc<dyn Device>| device.controls().set_watcher(Some(watcher.clone()));
-        let before: Vec<_> = self.0.iter().map(set).collect();
-        let done = work();
-        for (device, before) in self.0.iter().zip(before) {
-            device.controls().set_watcher(before);
-        }
-        done
+        let _watch = Watch { devices: self, before: self.0.iter().map(set).collect() };
+        work()
     }
 
     /// Lets `watcher` see every launch from now on.
@@ -112,6 +108,20 @@ impl Devices {
     }
 }
 
+/// Gives devices their former watchers back when it ends.
+struct Watch<'a> {
+    devices: &'a Devices,
+    before: Vec<Option<Watcher>>,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        for (device, before) in self.devices.iter().zip(self.before.drain(..)) {
+            device.controls().set_watcher(before);
+        }
+    }
+}
+
 /// What was opened, or `None` if there is nothing to open.
 ///
 /// # Panics
@@ -127,8 +137,21 @@ fn unless_broken(opened: Result<Devices, DeviceError>, is_needed: bool) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
     use super::{Devices, unless_broken};
+    use crate::device::{Watched, Watcher};
     use crate::error::DeviceError;
+
+    #[test]
+    fn a_panic_ends_the_watch() {
+        let devices = Devices::shim(&[1000, 1000]);
+        let watcher: Watcher = Arc::new(|_: &Watched| {});
+        let work = || devices.watched(&watcher, || assert_eq!(devices.iter().len(), 0, "two devices"));
+        assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+        assert!(devices.iter().all(|device| device.controls().watcher().is_none()));
+    }
 
     #[test]
     fn a_machine_may_have_no_gpu() {

@@ -1,6 +1,8 @@
 //! How long each kernel runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use toller_ir::locked;
 
 use crate::device::{Watched, Watcher};
 
@@ -30,7 +32,7 @@ impl KernelTimes {
     /// Adds a launch that has ended.
     pub fn add(&self, watched: &Watched) {
         let Some(seconds) = watched.seconds else { return };
-        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = locked(&self.0);
         match times.iter_mut().find(|time| time.kernel == watched.kernel) {
             Some(time) => {
                 time.launches += 1;
@@ -43,6 +45,6 @@ impl KernelTimes {
     /// The times so far.
     #[must_use]
     pub fn all(&self) -> Vec<KernelTime> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.0).clone()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use toller_ir::locked;
+
 /// Turns at queueing the steps of a piece of work on a device. Without them, two threads that begin at the
 /// same time mix their steps: both end at the same time, and the device is idle while both prepare the next.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +23,7 @@ impl Turns {
     /// Waits for a turn.
     pub fn take(&self) -> Turn {
         let state = &self.0;
-        let taken = state.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = locked(&state.is_taken);
         let free = state.given_back.wait_while(taken, |taken| *taken);
         *free.unwrap_or_else(PoisonError::into_inner) = true;
         Turn(self.0.clone())
@@ -30,7 +32,7 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *self.0.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *locked(&self.0.is_taken) = false;
         self.0.given_back.notify_one();
     }
 }

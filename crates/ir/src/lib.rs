@@ -1,11 +1,12 @@
 //! The vocabulary that every crate shares: documents, queries, hits, runs, qrels, the [`Searcher`] that turns
-//! queries into hits, and the [`Remedy`] of an error. No I/O, and no dependency on other crates of the
-//! workspace.
+//! queries into hits, the [`Remedy`] of an error, and how threads lock a value ([`locked()`]). No I/O, and no
+//! dependency on other crates of the workspace.
 
 mod counted;
 mod doc_set;
 mod hit;
 mod json_words;
+mod locked;
 mod named;
 mod passage;
 mod place;
@@ -20,6 +21,7 @@ pub use counted::counted;
 pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
 pub use json_words::in_words_of_json;
+pub use locked::locked;
 pub use named::UnknownName;
 pub use passage::Passage;
 pub use place::{ErrorPlace, Position};

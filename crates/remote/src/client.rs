@@ -1,7 +1,7 @@
 //! The client: one connection for each bucket, and the versions of the objects that were opened.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -12,7 +12,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
 use toller_files::{Object, ObjectStores};
 use toller_hub::ResolveOptions;
-use toller_ir::AnyError;
+use toller_ir::{AnyError, locked};
 
 use crate::RemoteError;
 use crate::connection::Connector;
@@ -63,7 +63,7 @@ impl Client {
 
     /// The bucket of a URL.
     fn bucket(&self, url: &ObjectUrl) -> Result<Arc<dyn ObjectStore>, RemoteError> {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = locked(&self.buckets);
         let key = (url.scheme, url.bucket.clone());
         if let Some(bucket) = buckets.get(&key) {
             return Ok(Arc::clone(bucket));
@@ -94,7 +94,7 @@ impl Client {
 
     /// The object at a URL, in the version in which this client saw it first.
     fn object(&self, url: &str) -> Result<RemoteObject, RemoteError> {
-        if let Some(object) = self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(url) {
+        if let Some(object) = locked(&self.opened).get(url) {
             return Ok(object.clone());
         }
         let place = ObjectUrl::parse(url)?;
@@ -105,7 +105,7 @@ impl Client {
 
     /// Remembers the version of an object, unless another thread was first.
     fn keep(&self, url: String, object: RemoteObject) -> RemoteObject {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).entry(url).or_insert(object).clone()
+        locked(&self.opened).entry(url).or_insert(object).clone()
     }
 
     /// The URLs of the objects below a folder whose keys `wanted` accepts.

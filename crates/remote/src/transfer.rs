@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use toller_files::FileError;
-use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, locked, remedy};
 use toller_store::{Manifest, StoreError};
 
 use crate::RemoteError;
@@ -212,7 +212,7 @@ pub(crate) fn for_each<T: Sync>(
     work: impl Fn(&T) -> Result<(), TransferError> + Sync,
 ) -> Result<(), TransferError> {
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
-    let has_failed = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    let has_failed = || locked(&failed).is_some();
     thread::scope(|scope| {
         for _ in 0..items.len().min(AT_ONCE) {
             scope.spawn(|| {
@@ -220,7 +220,7 @@ pub(crate) fn for_each<T: Sync>(
                     items.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !has_failed())
                 {
                     if let Err(error) = work(item) {
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        locked(&failed).get_or_insert(error);
                     }
                 }
             });

@@ -1,12 +1,12 @@
 //! What is searched: the systems over a collection, and their queues.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use toller_engine::{DocOrd, Engine, Hit, Pooled, Query, Ranking, Reranker, SearchRequest, Searcher};
-use toller_ir::{Explain, StageRankings};
+use toller_ir::{Explain, StageRankings, locked};
 use toller_pipeline::{DocumentLists, Ordinals, QueryFilter, SparseSearcher};
 use toller_texts::Texts;
 use utoipa::ToSchema;
@@ -257,7 +257,7 @@ impl Collection {
 
     /// The ordinals of a system's documents. The first call reads all identifiers, while others wait.
     fn ordinals(&self, system: System, searcher: &dyn Searcher) -> Result<Arc<Ordinals>, Failure> {
-        let mut known = self.ordinals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.ordinals);
         if let Some(ordinals) = known.get(&system) {
             return Ok(ordinals.clone());
         }

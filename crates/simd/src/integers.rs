@@ -56,13 +56,11 @@ pub trait Integers: Copy {
 impl Integers for Portable {}
 
 #[cfg(target_arch = "x86_64")]
-// SAFETY of every block below: a `TwoRegisters` exists only where `new` found the features, and every load
-// and store is of a whole array of the vector's size.
 impl<const VNNI: bool> Integers for TwoRegisters<VNNI> {
     #[inline(always)]
     fn at_least(self, values: &[u32; MASKED], least: u32) -> u64 {
         (0..).zip(values.as_chunks::<8>().0).fold(0, |mask, (i, values)| {
-            // SAFETY: see above.
+            // SAFETY: `Self` exists only where `new` found the features, and an array of eight is loaded.
             let found = unsafe {
                 let values = _mm256_loadu_si256(values.as_ptr().cast());
                 let larger = _mm256_max_epu32(values, _mm256_set1_epi32(least as i32));
@@ -74,7 +72,8 @@ impl<const VNNI: bool> Integers for TwoRegisters<VNNI> {
 
     #[inline(always)]
     fn running_sums(self, start: u32, values: &mut [[u32; LANES]]) {
-        // SAFETY: see above.
+        // SAFETY: `Self` exists only where `new` found the features, and arrays of eight are
+        // loaded and stored.
         unsafe {
             let mut before = _mm256_set1_epi32(start as i32);
             for values in values.as_flattened_mut().as_chunks_mut::<8>().0 {
@@ -93,12 +92,11 @@ impl<const VNNI: bool> Integers for TwoRegisters<VNNI> {
 }
 
 #[cfg(target_arch = "x86_64")]
-// SAFETY of every block below: as for `Avx2`.
 impl<const VNNI: bool, const BF16: bool> Integers for OneRegister<VNNI, BF16> {
     #[inline(always)]
     fn at_least(self, values: &[u32; MASKED], least: u32) -> u64 {
         (0..).zip(values.as_chunks::<LANES>().0).fold(0, |mask, (i, values)| {
-            // SAFETY: see above.
+            // SAFETY: `Self` exists only where `new` found the features, and an array of sixteen is loaded.
             let found = unsafe {
                 let values = _mm512_loadu_si512(values.as_ptr().cast());
                 _mm512_cmpge_epu32_mask(values, _mm512_set1_epi32(least as i32))
@@ -111,8 +109,8 @@ impl<const VNNI: bool, const BF16: bool> Integers for OneRegister<VNNI, BF16> {
     /// another.
     #[inline(always)]
     fn set_bits(self, word: u64, first: u32, to: &mut [u32; MASKED]) -> usize {
-        // SAFETY: see above. At most `at` bits are set before the bit `at`: a store from there is within
-        // `to`.
+        // SAFETY: `Self` exists only where `new` found the features. At most `at` bits are set
+        // before the bit `at`: a store from there is within `to`.
         unsafe {
             let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             for at in (0..MASKED).step_by(LANES) {
@@ -128,7 +126,8 @@ impl<const VNNI: bool, const BF16: bool> Integers for OneRegister<VNNI, BF16> {
 
     #[inline(always)]
     fn running_sums(self, start: u32, values: &mut [[u32; LANES]]) {
-        // SAFETY: see above.
+        // SAFETY: `Self` exists only where `new` found the features, and arrays of sixteen are
+        // loaded and stored.
         unsafe {
             let (zero, last) = (_mm512_setzero_si512(), _mm512_set1_epi32(LANES as i32 - 1));
             let mut before = _mm512_set1_epi32(start as i32);

@@ -115,7 +115,10 @@ fn lines(settings: &Settings) -> String {
         perturbation,
         seed,
         no_duplicates,
-        ..
+        // Chunks decide no bits on the CPU; the others decide what is kept.
+        chunks: _,
+        save_every: _,
+        keep: _,
     } = settings;
     let length = match length {
         Length::Epochs(epochs) => format!("epochs: {epochs}"),

@@ -39,7 +39,11 @@ pub(crate) fn describe(
         seed,
         no_duplicates,
         chunks,
-        ..
+        // The number of steps says it.
+        length: _,
+        // They decide what is kept, and not what is computed.
+        save_every: _,
+        keep: _,
     } = settings;
     let dev = dev.map(|Dev { set, every, patience, saves_last }| {
         format!("{} {every:?} {patience:?} {saves_last}", set.fingerprint())

@@ -1,8 +1,6 @@
 //! A folder to work in, and the binary to run there.
 
 mod finished;
-mod model;
-mod peers;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,8 +15,6 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 pub(crate) use finished::{Finished, assert_has};
-pub(crate) use model::minilm;
-pub(crate) use peers::peers_python;
 
 /// A temporary folder that holds the model `tiny-bert`. Commands run in it, so that they and their
 /// messages name files by short relative paths.

@@ -13,6 +13,7 @@ use toller_corpus::is_trec_run;
 use toller_files::{CompressedWriter, FileError, Input, expand, is_object_url};
 
 use crate::error::UsageError;
+use crate::stdout;
 use crate::ui::Ui;
 
 /// Endings of formats of figures and pages.
@@ -165,7 +166,7 @@ impl OutputPath {
     ) -> crate::Result<T> {
         if self.is_stdout() {
             let mut out = ui.out();
-            let filled = fill(&mut out, Path::new("standard output"))?;
+            let filled = fill(&mut out, Path::new(stdout::NAME))?;
             out.flush()?;
             return Ok(filled);
         }

@@ -21,9 +21,12 @@ pub fn run(arguments: &[String], ui: &Ui) -> crate::Result<()> {
     let (run, _) = read_run(&input(&arguments.run), &run_options)?;
     let z_scores = arguments.z_scores.as_deref().map(|file| parsed(file, ZScores::parse)).transpose()?;
     let mut out = ui.out();
-    let mut print = |judgments| {
-        write(&arguments, &request, judgments, &run, z_scores.as_ref(), &mut out)
-            .context(format!("cannot evaluate {}", arguments.run))
+    let mut print = |judgments| -> crate::Result<()> {
+        match write(&arguments, &request, judgments, &run, z_scores.as_ref(), &mut out) {
+            // The error of stdout, not of the run.
+            Err(TrecEvalError::Io(error)) => Err(error.into()),
+            written => written.context(format!("cannot evaluate {}", arguments.run)),
+        }
     };
     match arguments.format {
         JudgmentFormat::Qrels => {

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 use toller_files::{FileError, Input, Object};
+use toller_ir::locked;
 
 /// The bytes of an object that one request asks for.
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -59,15 +60,20 @@ impl Blocks {
         }
         let start = position - position % BLOCK_BYTES;
         let rest = (position - start) as usize;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, block)) = kept.iter().find(|(at, _)| *at == start) {
+        let kept = || locked(&self.kept);
+        let found = kept().iter().find(|(at, _)| *at == start).map(|(_, block)| block.clone());
+        if let Some(block) = found {
             return Ok(block.slice(rest..));
         }
+        // Nothing is locked meanwhile: other readers do not wait for the answer.
         let block = Bytes::from(self.object.read_range(start..size.min(start + BLOCK_BYTES))?);
-        if kept.len() == KEPT_BLOCKS {
-            kept.pop_front();
+        let mut kept = kept();
+        if kept.iter().all(|(at, _)| *at != start) {
+            if kept.len() == KEPT_BLOCKS {
+                kept.pop_front();
+            }
+            kept.push_back((start, block.clone()));
         }
-        kept.push_back((start, block.clone()));
         Ok(block.slice(rest..))
     }
 }
@@ -116,5 +122,60 @@ impl ChunkReader for ParquetSource {
             return Err(ParquetError::EOF(format!("expected {length} bytes, found {}", bytes.len())));
         }
         Ok(bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Read};
+    use std::ops::Range;
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::thread;
+    use std::time::Duration;
+
+    use toller_files::{Object, Stamp};
+
+    use super::{BLOCK_BYTES, Blocks};
+
+    /// An object of two blocks. It answers no request before there are two.
+    #[derive(Default)]
+    struct Slow {
+        requests: Mutex<usize>,
+        asked: Condvar,
+    }
+
+    impl Object for Slow {
+        fn stamp(&self) -> Stamp {
+            Stamp { bytes: 2 * BLOCK_BYTES, modified: 0 }
+        }
+
+        fn reader(&self) -> Box<dyn Read + Send> {
+            Box::new(io::empty())
+        }
+
+        fn read_range(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+            let mut requests = self.requests.lock().unwrap();
+            *requests += 1;
+            self.asked.notify_all();
+            let limit = Duration::from_secs(20);
+            let (_requests, wait) =
+                self.asked.wait_timeout_while(requests, limit, |requests| *requests < 2).unwrap();
+            assert!(!wait.timed_out(), "the other request waits for the answer to this one");
+            Ok(vec![(range.start / BLOCK_BYTES) as u8; (range.end - range.start) as usize])
+        }
+    }
+
+    #[test]
+    fn requests_do_not_wait_for_one_another() {
+        let object = Arc::new(Slow::default());
+        let blocks = Blocks { object: object.clone(), kept: Mutex::default() };
+        let first_byte = |block: u64| blocks.at(block * BLOCK_BYTES).unwrap()[0];
+        thread::scope(|scope| {
+            let second = scope.spawn(|| first_byte(1));
+            assert_eq!((first_byte(0), second.join().unwrap()), (0, 1));
+        });
+        // Both are kept.
+        assert_eq!((first_byte(0), first_byte(1)), (0, 1));
+        assert_eq!(*object.requests.lock().unwrap(), 2);
     }
 }

@@ -255,20 +255,70 @@ impl TransformerConfig {
     }
 
     /// Adds everything that determines the vectors and does not follow from the tensors' names and shapes.
+    /// [`Self::fingerprint_layer`] adds what belongs to a layer.
     pub(crate) fn fingerprint(&self, fingerprint: &mut Fingerprint) {
-        fingerprint.value("layers", self.layers.to_string().as_bytes());
-        fingerprint.value("heads", self.attention.heads.to_string().as_bytes());
-        fingerprint.value("activation", self.activation.name().as_bytes());
-        fingerprint.value("layer norm epsilon", self.norm.epsilon.to_string().as_bytes());
-        let positions = match self.positions {
+        // All fields are named, so that a new one is not forgotten.
+        let Self {
+            layers,
+            activation,
+            positions,
+            attention:
+                AttentionConfig {
+                    heads,
+                    rotary_theta,
+                    local: _,
+                    // Shapes of tensors, or whether they are there.
+                    key_heads: _,
+                    head_size: _,
+                    bias: _,
+                    relative_buckets: _,
+                },
+            // Where the norms are follows from their names.
+            norm: NormConfig { epsilon, bias: _, placement: _ },
+            // Names of tensors.
+            model_type: _,
+            names: _,
+            other_names: _,
+            is_classifier: _,
+            classifies_tokens: _,
+            // Shapes of tensors, or whether they are there.
+            vocabulary: _,
+            hidden: _,
+            embedding: _,
+            intermediate: _,
+            up_bias: _,
+            down_bias: _,
+            max_positions: _,
+            token_types: _,
+            task_types: _,
+            prefix: _,
+            projection: _,
+        } = self;
+        fingerprint.value("layers", layers.to_string().as_bytes());
+        fingerprint.value("heads", heads.to_string().as_bytes());
+        fingerprint.value("activation", activation.name().as_bytes());
+        fingerprint.value("layer norm epsilon", epsilon.to_string().as_bytes());
+        let positions = match positions {
             Positions::FromZero => "from zero".to_owned(),
             Positions::AfterPadding(pad) => format!("after padding {pad}"),
             Positions::Rotary => "rotary".to_owned(),
         };
         fingerprint.value("positions", positions.as_bytes());
-        if let Some(theta) = self.attention.rotary_theta {
+        if let Some(theta) = rotary_theta {
             fingerprint.value("rotary base", theta.to_string().as_bytes());
         }
+    }
+
+    /// Adds the same for the layer of that number.
+    pub(crate) fn fingerprint_layer(&self, layer: usize, fingerprint: &mut Fingerprint) {
+        if let Some(LocalAttention { reach, theta, layers: _ }) = self.local_attention(layer) {
+            fingerprint.value("local attention", format!("{layer} {reach} {theta}").as_bytes());
+        }
+    }
+
+    /// What the layer of that number does if it is local.
+    pub(crate) fn local_attention(&self, layer: usize) -> Option<&LocalAttention> {
+        self.attention.local.as_ref().filter(|local| local.layers.contain(layer))
     }
 
     /// The number of tokens for which there are positions behind the prefix.

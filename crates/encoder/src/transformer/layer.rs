@@ -45,13 +45,8 @@ impl<B: Backend> Layer<B> {
         let (hidden, norm, bias) = (config.hidden, config.norm, config.attention.bias);
         let prefix = format!("{}.{index}.", names.layer);
         let name = |part: &str| format!("{prefix}{part}");
-        let local = config.attention.local.as_ref();
-        let is_local = local.is_some_and(|local| local.layers.contain(index));
-        if let Some(local) = local.filter(|_| is_local) {
-            loader
-                .fingerprint
-                .value("local attention", format!("{index} {} {}", local.reach, local.theta).as_bytes());
-        }
+        config.fingerprint_layer(index, loader.fingerprint);
+        let is_local = config.local_attention(index).is_some();
         let context = config.attention.heads * config.attention.head_size;
         let qkv = loader.qkv(&prefix, names.qkv, config)?;
         let attention_output =

@@ -73,12 +73,8 @@ fn golden_models() {
 
 #[test]
 fn the_real_minilm() {
-    let folder = std::env::var_os("TOLLER_MINILM").map(PathBuf::from);
     let expected = toller_testing::shared("golden/minilm/expected.jsonl");
-    let (Some(folder), Some(expected)) = (folder, expected) else {
-        eprintln!("skipped: all-MiniLM-L6-v2 or its expected vectors are missing");
-        return;
-    };
+    let (Some(folder), Some(expected)) = (toller_testing::minilm(), expected) else { return };
     check_dual(&DualEncoder::load(&folder, &options()).unwrap(), &lines(&expected));
 }
 

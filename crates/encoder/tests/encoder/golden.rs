@@ -1,17 +1,12 @@
 //! Token ids and embeddings of real model layouts against Hugging Face transformers in float64.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_nn::Precision;
-use toller_testing::shared;
+use toller_testing::{minilm, shared};
 
 use crate::common::{Case, check, lines, relative_error};
-
-/// all-MiniLM-L6-v2, where it has been fetched (scripts/get-minilm).
-fn minilm() -> Option<PathBuf> {
-    std::env::var_os("TOLLER_MINILM").map(PathBuf::from).filter(|folder| folder.join("config.json").is_file())
-}
 
 /// The relative error that a vector may have. In int8, 0.25 is a cosine of 0.97 between vectors of length
 /// one; MiniLM is off by 0.14 on one of the golden texts, by 0.09 at most on sixty abstracts of SciFact.
@@ -77,7 +72,6 @@ golden! {
 #[test]
 fn the_real_minilm() {
     let (Some(expected), Some(model)) = (shared("golden/minilm/expected.jsonl"), minilm()) else {
-        eprintln!("skipped: no shared test data or no model (set TOLLER_SHARED and TOLLER_MINILM)");
         return;
     };
     check_all(&model, &expected);

@@ -117,14 +117,14 @@ fn lines_of(entry: &Entry, parameters: Option<&str>) -> Result<Vec<Line>, Measur
         Kind::RunId => Ok(vec![line("runid".to_owned(), What::RunId)]),
         Kind::RelString => {
             let length = match parameters {
-                Some(text) => numbers(entry, text)?.first().map_or(0, |length| *length as usize),
+                Some(text) => whole_numbers(entry, text)?.first().map_or(0, |length| *length as usize),
                 None => 10,
             };
             Ok(vec![line(labelled(), What::RelString(length))])
         }
         Kind::Cutoffs(default) => {
             let mut cutoffs = match parameters {
-                Some(text) => numbers(entry, text)?.into_iter().map(|cutoff| cutoff as u32).collect(),
+                Some(text) => whole_numbers(entry, text)?,
                 None => default.to_vec(),
             };
             cutoffs.sort_unstable();
@@ -183,8 +183,20 @@ fn with_pairs(entry: &Entry, text: &str) -> Result<String, MeasureError> {
     Ok(format!("{}(gains={{{}}})", entry.notation, gains.join(",")))
 }
 
-/// Numbers between commas. As C's `atof`, a number that breaks off counts as what is before the break: `23.4`
-/// is the cutoff 23.
+/// Whole numbers between commas. As with C's `atol`, only the digits at the start of a number count: `23.4`
+/// is the cutoff 23, and `1e1` is 1.
+fn whole_numbers(entry: &Entry, text: &str) -> Result<Vec<u32>, MeasureError> {
+    numbers(entry, text)?;
+    let whole = |text: &str| {
+        let digits = text.strip_prefix('+').unwrap_or(text);
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse().ok()
+    };
+    let numbers: Option<Vec<u32>> = text.split(',').map(whole).collect();
+    numbers.ok_or_else(|| bad_value(entry, text, "whole numbers from 0 to 4294967295"))
+}
+
+/// Numbers between commas.
 fn numbers(entry: &Entry, text: &str) -> Result<Vec<f64>, MeasureError> {
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
     let numbers: Option<Vec<f64>> = text.split(',').map(number).collect();

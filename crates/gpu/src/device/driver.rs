@@ -5,12 +5,13 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUfunction_attribute_enum as FunctionAttribute;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DriverError, result};
+use toller_ir::locked;
 
 use super::blas_lt::BlasLt;
 use super::copy_queues::COPY_QUEUES;
@@ -203,7 +204,7 @@ impl CudaDevice {
 
     /// The kernel with this name, allowed to use all shared memory of the device.
     fn function(&self, name: &'static str) -> Result<CudaFunction, DeviceError> {
-        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut functions = locked(&self.functions);
         if let Some(function) = functions.get(name) {
             return Ok(function.clone());
         }
@@ -425,7 +426,7 @@ impl Device for CudaDevice {
 
     unsafe fn queue_product(&self, product: &LibraryProduct) -> Result<(), DeviceError> {
         self.bind()?;
-        let mut opened = self.blas_lt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = locked(&self.blas_lt);
         let library = match &mut *opened {
             Some(library) => library,
             none => none.insert(BlasLt::open(&self.context, &self.facts.name)?),

@@ -3,9 +3,10 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
+use toller_ir::locked;
 use toller_shim::Linear;
 
 use super::{
@@ -56,7 +57,7 @@ impl HostDevice {
     }
 
     fn allocated(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
-        self.allocated.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.allocated)
     }
 }
 
@@ -115,12 +116,12 @@ impl Device for HostDevice {
         if start.is_null() {
             handle_alloc_error(layout);
         }
-        self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(start.addr(), layout);
+        locked(&self.pinned).insert(start.addr(), layout);
         Ok(start)
     }
 
     unsafe fn free_pinned(&self, start: *mut u8) {
-        let layout = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).remove(&start.addr());
+        let layout = locked(&self.pinned).remove(&start.addr());
         if let Some(layout) = layout {
             // SAFETY: `allocate_pinned` allocated it with this layout.
             unsafe { dealloc(start, layout) };
@@ -169,7 +170,7 @@ impl Device for HostDevice {
     }
 
     unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let _one = LAUNCHES.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = locked(&LAUNCHES);
         let Launch { kernel, grid: [x, y, _], threads, shared_bytes, argument } = *launch;
         // SAFETY: `_one` makes this the only launch, and the caller vouches for the argument; the shim checks
         // where the kernel reads and writes.

@@ -12,9 +12,10 @@ mod pool;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use candle_core::{D, DType, Device, Tensor, Var};
+use toller_ir::locked;
 
 pub use self::attention::CandleAttention;
 pub use self::batch::CandleBatch;
@@ -142,7 +143,7 @@ impl Candle {
     #[must_use]
     pub fn variables(&self) -> Vec<Var> {
         let variables = self.variables.as_ref();
-        variables.map_or_else(Vec::new, |all| all.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        variables.map_or_else(Vec::new, |all| locked(all).clone())
     }
 
     fn tensor(&self, values: &[f32], shape: &[usize]) -> candle_core::Result<Tensor> {
@@ -155,7 +156,7 @@ impl Candle {
         let Some(variables) = &self.variables else { return Ok(tensor) };
         let variable = Var::from_tensor(&tensor)?;
         let tensor = variable.as_tensor().clone();
-        variables.lock().unwrap_or_else(PoisonError::into_inner).push(variable);
+        locked(variables).push(variable);
         Ok(tensor)
     }
 

@@ -127,7 +127,7 @@ pub(crate) struct Output {
 // SAFETY: this is only an address. Only unsafe code writes there, and states why no two parts write to the
 // same place.
 unsafe impl Send for Output {}
-// SAFETY: as above.
+// SAFETY: this is only an address, which shared references can but copy.
 unsafe impl Sync for Output {}
 
 impl Output {

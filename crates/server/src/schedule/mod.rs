@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use toller_ir::locked;
 
 use self::queue::{Batch, Queue};
 use crate::failure::{Failure, Reason};
@@ -156,7 +157,7 @@ impl<W: Work> Drop for Scheduler<W> {
 
 impl<W: Work> Shared<W> {
     fn lock(&self) -> MutexGuard<'_, Queue<W>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.queue)
     }
 
     /// The queue without the requests that nobody waits for: others may have their room.
@@ -231,9 +232,12 @@ impl<W: Work> Shared<W> {
         }
     }
 
-    /// Computes; a panic is a failure of these items alone.
+    /// Computes. A panic is a failure of these items alone, and so is another number of outputs, of which
+    /// requests would get those of others.
     fn compute(&self, kind: &W::Kind, items: &[W::Item], threads: usize) -> Result<Vec<W::Output>, Failure> {
-        catch_unwind(AssertUnwindSafe(|| self.work.compute(kind, items, threads)))
-            .unwrap_or_else(|_| Err(Failure::new(Reason::Backend, "computing failed unexpectedly")))
+        let unexpected = || Failure::new(Reason::Backend, "computing failed unexpectedly");
+        let computed = catch_unwind(AssertUnwindSafe(|| self.work.compute(kind, items, threads)));
+        let outputs = computed.unwrap_or_else(|_| Err(unexpected()))?;
+        if outputs.len() == items.len() { Ok(outputs) } else { Err(unexpected()) }
     }
 }

@@ -10,9 +10,10 @@ use super::{Answer, Capacity, Scheduler, Work};
 use crate::failure::{Failure, Reason};
 use crate::metrics::Metrics;
 
-/// An item that fails, and one that panics.
+/// An item that fails, one that panics, and one that gets no output.
 const BAD: usize = 13;
 const AWFUL: usize = 666;
+const FORGOTTEN: usize = 77;
 
 /// Doubles numbers. The cost of a number is the number.
 struct Doubling {
@@ -39,7 +40,7 @@ impl Work for Doubling {
         if items.contains(&BAD) {
             return Err(Failure::new(Reason::Backend, "bad"));
         }
-        Ok(items.iter().map(|item| item * 2).collect())
+        Ok(items.iter().filter(|item| **item != FORGOTTEN).map(|item| item * 2).collect())
     }
 }
 
@@ -302,7 +303,7 @@ async fn who_is_late_takes_no_room_from_others() {
 
 #[tokio::test]
 async fn nobody_fails_because_of_a_neighbour() {
-    for bad in [BAD, AWFUL] {
+    for bad in [BAD, AWFUL, FORGOTTEN] {
         let bench = Bench::new(1000, 10_000);
         let first = bench.ask_soon(&[1]).await;
         let good = bench.ask_soon(&[2]).await;

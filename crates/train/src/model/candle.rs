@@ -38,11 +38,13 @@ struct Results {
 }
 
 impl Replicas {
+    /// Copies of these towers of a model.
+    ///
     /// # Errors
     /// When the type is not one to train in, or the model does not fit.
     pub(super) fn open<M: LayOut>(
         model: &M,
-        towers: usize,
+        towers: &[Tower],
         devices: &[CandleDevice],
         dtype: Precision,
     ) -> Result<Self, TrainError> {
@@ -52,9 +54,9 @@ impl Replicas {
         let replica = |device: &CandleDevice, tower: usize| {
             let candle = Candle::new(device.device().clone(), dtype).map_err(EncoderError::from)?;
             let network = model.lay_out(tower, OnDevice::new(candle)).map_err(TrainError::of_recording)?;
-            Ok(Replica::new(network, M::CLASSIFIES))
+            Ok(Replica::new(network, towers[tower].weights(), M::CLASSIFIES)?)
         };
-        let of_device = |device| (0..towers).map(|tower| replica(device, tower)).collect();
+        let of_device = |device| (0..towers.len()).map(|tower| replica(device, tower)).collect();
         let replicas = devices.iter().map(of_device).collect::<Result<Vec<Vec<Replica>>, TrainError>>()?;
         let kinds: Vec<String> = devices.iter().map(CandleDevice::kind).collect();
         Ok(Self { name: format!("{dtype} by candle on {}", kinds.join(", ")), devices: replicas })

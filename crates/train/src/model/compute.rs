@@ -93,7 +93,7 @@ impl Compute {
     pub(super) fn open(
         &self,
         model: &impl LayOut,
-        towers: usize,
+        towers: &[Tower],
     ) -> Result<Option<Box<dyn Devices>>, TrainError> {
         match self {
             Self::Cpu => Ok(None),

@@ -180,7 +180,7 @@ impl Model {
             Ok(Tower::new(network, M::CLASSIFIES))
         };
         let mut all = (0..towers).map(tower).collect::<Result<Vec<Tower>, TrainError>>()?;
-        let devices = compute.open(model, towers)?;
+        let devices = compute.open(model, &all)?;
         if devices.is_some() {
             all = all.into_iter().map(Tower::without_passes).collect();
         }

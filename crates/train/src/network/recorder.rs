@@ -3,8 +3,9 @@
 
 use std::convert::Infallible;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use toller_ir::locked;
 use toller_nn::{
     Activation, AttentionParameters, Backend, LinearParameters, Matrix, NnError, NormParameters,
     NormPlacement, Place, Pooling, Prefix, Sequences, Stream, Work,
@@ -56,7 +57,7 @@ impl Recorder {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Loading> {
-        self.loading.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.loading)
     }
 }
 

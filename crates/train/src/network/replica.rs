@@ -29,14 +29,28 @@ pub(crate) struct Replica {
 pub(crate) type Sums = Vec<Option<Tensor>>;
 
 impl Replica {
-    /// Takes the variables of a network. Features are dropped before the last layer of one that `classifies`.
-    pub(crate) fn new(network: Network<OnDevice>, classifies: bool) -> Self {
+    /// Takes the variables of a network, which belong to these weights in their order. Features are dropped
+    /// before the last layer of one that `classifies`.
+    ///
+    /// # Errors
+    /// When the variables are not as many, or not as large, as the weights' parameters.
+    pub(crate) fn new(
+        network: Network<OnDevice>,
+        weights: &Weights,
+        classifies: bool,
+    ) -> Result<Self, EncoderError> {
         let OnDevice { candle, layers, drops_input } = network.backend();
         if classifies {
             drops_input.get_or_init(|| layers.load(Ordering::Relaxed).saturating_sub(1));
         }
         let variables = candle.variables();
-        Self { network, variables }
+        let found: Vec<usize> = variables.iter().map(|variable| variable.elem_count()).collect();
+        let expected: Vec<usize> = weights.parameters().iter().map(|of| of.values.len()).collect();
+        if found != expected {
+            let what = "parameters on a device that are not those of the network";
+            return Err(NnError::Shape(format!("{what}: {found:?} values, not {expected:?}")).into());
+        }
+        Ok(Self { network, variables })
     }
 
     /// The rows of the network's result, with the way back.

@@ -9,7 +9,7 @@ use toller_nn::{Candle, Precision};
 use toller_tokenizer::Tokens;
 
 use crate::model::{Compute, Model};
-use crate::network::{Gradients, Texts, Tower};
+use crate::network::{Gradients, OnDevice, Recorder, Replica, Texts, Tower, Weights};
 
 const TEXTS: [&str; 4] = [
     "Tollers retrieve ducks and passages.",
@@ -88,5 +88,24 @@ fn gradients_are_those_of_candle() {
         let texts: Vec<Tokens> = TEXTS.iter().map(pair).collect();
         let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
         check(name, &model.towers()[0], &encoder.on(with_gradients()).unwrap(), &texts);
+    }
+}
+
+#[test]
+fn a_network_with_other_parameters_is_no_replica() {
+    let folder = toller_testing::repository("tests/fixtures/tiny-bert");
+    let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
+    let passages = encoder.tower(Role::Passage);
+    let replica = |weights: &Weights| {
+        let candle = Candle::new(Device::Cpu, Precision::F32).unwrap();
+        Replica::new(passages.on(OnDevice::new(candle)).unwrap(), weights, false)
+    };
+    let weights = || passages.on(Recorder::default()).unwrap().backend().take_weights();
+    assert!(replica(&weights()).is_ok());
+    let (mut fewer, mut others) = (weights(), weights());
+    fewer.parameters.pop();
+    others.parameters.reverse();
+    for weights in [fewer, others] {
+        assert!(replica(&weights).is_err_and(|error| error.to_string().contains("not those of the network")));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toller_corpus::TrecRunWriter;
 use toller_files::{AtomicFile, FileError};
-use toller_ir::{DocOrd, SearchError, SearchRequest, SearchResponse, Searcher};
+use toller_ir::{DocOrd, SearchError, SearchRequest, SearchResponse, Searcher, locked};
 
 use crate::args::run_output::RunOutputArgs;
 use crate::error::Remedied;
@@ -75,7 +75,7 @@ struct Kept {
 impl Searcher for Kept {
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
         let response = self.searcher.search(request)?;
-        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = locked(&self.run);
         run.write_rankings(request.queries, &response.rankings, &*self.searcher)?;
         Ok(response)
     }

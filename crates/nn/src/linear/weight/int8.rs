@@ -97,7 +97,7 @@ impl Reduced for Int8Weight {
         // Beyond the last number are zeros.
         for (at, place) in places.enumerate() {
             let count = if at == 0 { rest.len() } else { 0 };
-            // SAFETY: as above, but for `count` numbers of the rest.
+            // SAFETY: `count` numbers of the rest, and sixteen bytes; no number is above the largest.
             unsafe {
                 let numbers = simd.load_part(rest.as_ptr(), count);
                 simd.store_i8(place.as_mut_ptr().cast(), simd.mul(numbers, inverse));

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use toller_files::{DirectoryLock, FileError};
+use toller_ir::locked;
 
 pub(super) use self::record::PairKey;
 use self::record::{RECORD_BYTES, Record};
@@ -92,7 +93,7 @@ impl ScoreCache {
         }
         // A thread that panicked while it held the log may have torn a record, which is noticed when the log
         // is read.
-        let mut log = self.log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut log = locked(&self.log);
         let path = || self.directory.join(LOG);
         log.write_all(&bytes).map_err(|error| FileError::new("write", path(), error).into())
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{models, shared};
+use super::models;
 
 /// All files below a folder.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -59,12 +59,9 @@ fn texts(path: &Path) -> Vec<String> {
 
 /// Compares the ids of one in `every` texts of all data.
 fn compare(every: usize) {
-    let Some(shared) = shared() else {
-        eprintln!("skipped: no shared test data (set TOLLER_SHARED)");
-        return;
-    };
+    let Some(data) = toller_testing::shared("data") else { return };
     let mut paths = Vec::new();
-    files(&shared.join("data"), &mut paths);
+    files(&data, &mut paths);
     let texts: Vec<String> = paths.iter().flat_map(|path| texts(path).into_iter().step_by(every)).collect();
     assert!(texts.len() > 100_000 / every, "{} texts", texts.len());
     for pair in models() {

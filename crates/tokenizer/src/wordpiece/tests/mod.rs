@@ -9,7 +9,6 @@ mod random;
 mod small;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use tokenizers::models::wordpiece::WordPiece as Model;
 use tokenizers::normalizers::bert::BertNormalizer;
@@ -134,19 +133,13 @@ fn of_all_characters(flags: Flags) -> Pair {
     Pair::new(["[UNK]".to_owned()].into_iter().chain(tokens).zip(0..), flags, &[])
 }
 
-/// The folder of shared test data, if present.
-fn shared() -> Option<PathBuf> {
-    Some(toller_testing::shared_path("")).filter(|folder| folder.join("golden").is_dir())
-}
-
 /// The tokenizers of real models, as far as present: uncased English, Chinese, cased multilingual.
 fn models() -> Vec<Pair> {
     let mut models = Vec::new();
-    if let Some(folder) = std::env::var_os("TOLLER_MINILM").map(PathBuf::from) {
+    if let Some(folder) = toller_testing::minilm() {
         models.push(Pair::of(Tokenizer::from_file(folder.join("tokenizer.json")).unwrap()));
     }
-    if let Some(shared) = shared() {
-        let golden = shared.join("golden");
+    if let Some(golden) = toller_testing::shared("golden") {
         let chinese = std::fs::read_to_string(golden.join("bert-base-chinese-vocab.txt")).unwrap();
         let special =
             ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].map(|token| AddedToken::from(token, true));
@@ -155,9 +148,6 @@ fn models() -> Vec<Pair> {
         for cased in ["mbert-dpr/ctx_encoder", "bert-mean"] {
             models.push(Pair::of(Tokenizer::from_file(golden.join(cased).join("tokenizer.json")).unwrap()));
         }
-    }
-    if models.is_empty() {
-        eprintln!("skipped: neither shared test data (TOLLER_SHARED) nor a model (TOLLER_MINILM)");
     }
     models
 }
