@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::write::XzEncoder;
-use toller_ir::named;
+use toller_ir::{AnyError, named};
 
 named! {
     /// The compression of a stream.
@@ -155,8 +155,9 @@ struct Decoder<D> {
 impl<D: Read> Read for Decoder<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.read(buffer).map_err(|error| match error.kind() {
-            // An error of the disk, not of the data.
+            // An error of the disk or of the server, not of the data.
             _ if error.raw_os_error().is_some() => error,
+            _ if error.get_ref().is_some_and(|inner| inner.is::<AnyError>()) => error,
             io::ErrorKind::Interrupted => error,
             io::ErrorKind::UnexpectedEof => self.compression.truncated(),
             _ => {

@@ -23,6 +23,7 @@ mod sorted_entries;
 mod spool;
 mod unfinished;
 mod verify;
+mod watched;
 
 pub use atomic::{AtomicFile, CompleteFile, remove_durably, unfinished};
 pub use checksum::{Checksum, ChecksumHasher, ParseChecksumError};
@@ -45,3 +46,4 @@ pub use sorted_entries::SortedEntries;
 pub use spool::{Spool, SpoolGuard, spool};
 pub use unfinished::exit_without_unfinished;
 pub use verify::{OpenOptions, Verifier, VerifyProgress};
+pub use watched::{WatchedFile, has_changed};
