@@ -31,7 +31,7 @@ pub use compressed::CompressedWriter;
 pub use compression::Compression;
 pub use directory::{names_in, remove_unfinished};
 pub use error::FileError;
-pub use expand::expand;
+pub use expand::{expand, is_data_below};
 pub use external_sort::{ExternalSort, SortEntry};
 pub use input::Input;
 pub use listed::{ListedFile, ListedFileError, ListedFileWriter};
