@@ -227,6 +227,8 @@ fn a_job_script_of_a_command_that_would_fail_is_not_written() {
         ("-- --model M --corpus c.jsonl --output store --shard 1/3", "--shard"),
         ("-- --model M --queries q.tsv --output store", "--queries"),
         ("--sbatch=time -- --model M --corpus c.jsonl --output store", "--sbatch time"),
+        ("-- --model M --corpus c.jsonl --output store --overwrite", "--overwrite"),
+        ("-- --model M --corpus - --output store", "standard input"),
     ] {
         workspace.toller(&encode(flags)).fails(2, &[says, "hint: "]);
     }

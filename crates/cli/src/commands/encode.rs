@@ -122,6 +122,15 @@ impl EncodeArgs {
     pub fn store(&self) -> &Path {
         &self.output
     }
+
+    /// Refuses `--overwrite` where a scheduler may run the command several times until it is done.
+    pub fn check_resumes(&self) -> Result<(), UsageError> {
+        if self.overwrite {
+            let hint = format!("leave it out; if {} is there, remove it first", self.output.display());
+            return Err(UsageError::new("with --overwrite each try of a shard would begin again", hint));
+        }
+        Ok(())
+    }
 }
 
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
