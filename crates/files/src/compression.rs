@@ -27,6 +27,10 @@ named! {
 /// The level of the tool `xz`.
 const XZ_LEVEL: u32 = 6;
 
+/// The largest window that a Zstandard file may ask for, as a power of two: the most of the tool `zstd`, with
+/// `--long=31`. Memory is used as far as the window is filled.
+const ZSTD_WINDOW_LOG: u32 = 31;
+
 /// How many bytes [`Compression::detect`] needs.
 pub(crate) const MAGIC_BYTES: usize = 10;
 
@@ -132,7 +136,9 @@ impl Compression {
             Self::Plain => Box::new(raw),
             Self::Gzip => Box::new(Decoder { compression: self, inner: MultiGzDecoder::new(raw) }),
             Self::Zstd => {
-                Box::new(Decoder { compression: self, inner: zstd::stream::read::Decoder::with_buffer(raw)? })
+                let mut inner = zstd::stream::read::Decoder::with_buffer(raw)?;
+                inner.window_log_max(ZSTD_WINDOW_LOG)?;
+                Box::new(Decoder { compression: self, inner })
             }
             Self::Xz => Box::new(Decoder { compression: self, inner: XzDecoder::new_multi_decoder(raw) }),
         })

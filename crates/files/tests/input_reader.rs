@@ -166,6 +166,16 @@ fn opening_a_directory_or_nothing_names_it() -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
+fn a_long_window_of_zstd_is_read() -> Result<(), Box<dyn Error>> {
+    // A frame with a window of 256 MiB, and its only block, which is not compressed.
+    let frame = [&b"\x28\xb5\x2f\xfd\x00\x90\x39\x00\x00"[..], b"1\ttext\n"].concat();
+    let mut read = String::new();
+    reader(&frame).read_to_string(&mut read)?;
+    assert_eq!(read, "1\ttext\n");
+    Ok(())
+}
+
+#[test]
 fn a_file_is_read_in_one_version_or_not_to_its_end() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let content = text(30_000);
