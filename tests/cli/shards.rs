@@ -146,6 +146,7 @@ fn what_does_not_make_one_run_is_refused() {
     workspace.flip_byte(&two, 40);
     workspace.toller(&format!("merge {one} {two} {three} --output run")).fails(1, &["is damaged", "hint: "]);
     workspace.toller(&format!("merge {one} queries.jsonl --output run")).fails(1, &["is not a partial run"]);
+    workspace.toller(&format!("merge {one} - --output run")).fails(2, &["not read from stdin", "hint: name"]);
     assert!(!workspace.path("run").exists(), "nothing was merged");
     workspace.write(&two, "something else");
     workspace
@@ -206,6 +207,16 @@ fn a_job_script_encodes_searches_and_merges() {
     submit("search.sh").says(["merged 4 shards"]);
     workspace.runs(&format!("search --dense parts {MODEL} --queries queries.jsonl --k 50 --output whole"));
     assert!(workspace.read("run") == workspace.read("whole"));
+}
+
+#[test]
+fn a_share_without_vectors_is_nothing_to_warn_of() {
+    let workspace = Workspace::new();
+    workspace.write("c.jsonl", "{\"_id\":\"a\",\"text\":\"one\"}\n");
+    workspace.runs(&format!("encode {MODEL} --corpus c.jsonl --output store"));
+    let search = format!("search {MODEL} --dense store --queries c.jsonl --output run --shard 2/2");
+    let searched = workspace.runs(&search);
+    assert!(!searched.stderr.contains("warning"), "{}", searched.stderr);
 }
 
 #[test]
