@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toller_ir::{AnyError, Explain, Remedy};
+
 use crate::object::object_stores;
 use crate::{FileError, Input};
 
@@ -41,7 +43,7 @@ pub fn expand<P: AsRef<Path>>(arguments: impl IntoIterator<Item = P>) -> Result<
         let before = inputs.len();
         walk(path, &mut Vec::new(), &mut inputs)?;
         if inputs.len() == before {
-            return Err(FileError::new("use", path, empty()));
+            return Err(FileError::new("use", path, io::Error::new(io::ErrorKind::NotFound, NO_DATA)));
         }
     }
     Ok(inputs)
@@ -60,9 +62,20 @@ pub fn is_data_below(directory: &Path, path: &Path) -> bool {
         .is_ok_and(|below| below != Path::new("") && below.iter().all(|name| is_data(Path::new(name))))
 }
 
-fn empty() -> io::Error {
-    let message = "it holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE do not count)";
-    io::Error::new(io::ErrorKind::NotFound, message)
+/// What is said of a place without data.
+const NO_DATA: &str =
+    "it holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE do not count)";
+
+/// A URL stands for no object with data.
+#[derive(Debug, thiserror::Error)]
+#[error("{NO_DATA}")]
+struct NoObject;
+
+impl Explain for NoObject {
+    fn remedy(&self) -> Option<Remedy> {
+        let text = "check the bucket and the key; a folder ends in `/`, and `*` stands for a part of a name";
+        Some(text.into())
+    }
 }
 
 /// The objects that a URL stands for.
@@ -75,7 +88,7 @@ fn objects(url: &str) -> io::Result<Vec<Input>> {
         object == url || below.split('/').all(|name| is_data(Path::new(name)))
     };
     let objects: Vec<Input> = found.into_iter().filter(is_wanted).map(Input::Object).collect();
-    if objects.is_empty() { Err(empty()) } else { Ok(objects) }
+    if objects.is_empty() { Err(io::Error::other(AnyError::from(NoObject))) } else { Ok(objects) }
 }
 
 /// Appends the data files under `directory`. `above` holds the directories that lead to it.

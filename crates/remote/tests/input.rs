@@ -178,6 +178,7 @@ fn inputs_are_objects_wherever_they_are_files() {
     assert!(error.remedy().is_some());
     let error = expand(["s3://bucket/c/*.tsv"]).unwrap_err();
     assert!(error.to_string().contains("no data files"), "{error}");
+    assert!(error.remedy().unwrap().to_string().starts_with("check the bucket and the key"));
 }
 
 /// Rows of identifiers and texts of about 4 kB.
