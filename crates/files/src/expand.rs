@@ -68,7 +68,7 @@ const NO_DATA: &str =
 
 /// A URL stands for no object with data.
 #[derive(Debug, thiserror::Error)]
-#[error("{NO_DATA}")]
+#[error("{}", NO_DATA)]
 struct NoObject;
 
 impl Explain for NoObject {
