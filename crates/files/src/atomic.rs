@@ -56,8 +56,8 @@ impl AtomicFile {
         Self::replace(destination)
     }
 
-    /// As [`AtomicFile::create`], but also a device or a named pipe is replaced: nothing else is to be where a
-    /// program keeps a file for itself.
+    /// As [`AtomicFile::create`], but a device or a named pipe is replaced too: only files belong where a
+    /// program keeps its files.
     ///
     /// # Errors
     /// As [`AtomicFile::create`].

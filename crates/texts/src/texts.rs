@@ -56,8 +56,8 @@ struct OpenSource {
 impl Texts {
     /// Opens the texts of a collection. Their index is built first if there is none, if it is damaged, or if
     /// the files have changed (by name, size and time of writing). If another process is writing one, it is
-    /// waited for. The texts of input that can be read only once, and of copies of such input, are kept in the
-    /// temporary directory.
+    /// waited for. The texts of input that can be read only once, and of copies of such input, are kept in
+    /// the temporary directory.
     ///
     /// # Errors
     /// Files that cannot be read or written, bad records and duplicate identifiers (unless `options` skip

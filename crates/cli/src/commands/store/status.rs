@@ -9,7 +9,8 @@ use crate::ui::Ui;
 /// Says which parts of a store are there and which are missing; the exit status is 0 if it is complete.
 ///
 /// A store in parts needs no further step: once all parts are complete, it is opened as one store. Files,
-/// those of codes too, must be there with their whole length; `toller store verify` reads them and compares their checksums.
+/// those of codes too, must be there with their whole length; `toller store verify` reads them and compares
+/// their checksums.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
     /// Store, written whole or in parts
