@@ -105,6 +105,35 @@ fn bad_collections_are_refused_before_anything_is_written() {
 }
 
 #[test]
+fn a_store_in_the_folder_of_its_collection_is_refused() {
+    let workspace = Workspace::new();
+    for folder in ["texts", "beir"] {
+        std::fs::create_dir(workspace.path(folder)).unwrap();
+    }
+    workspace.write("texts/a.jsonl", GOOD);
+    workspace.write("beir/corpus.jsonl", GOOD);
+    let encode = "encode -q --model tiny-bert --corpus";
+    for command in [encode, "index -q --language en --overwrite --corpus"] {
+        workspace.toller(&format!("{command} texts --output texts/new/made")).fails(
+            2,
+            &[
+                "--output texts/new/made lies in texts, whose files are all read as the collection",
+                "hint: give --output a folder elsewhere",
+            ],
+        );
+        assert!(!workspace.path("texts/new").exists());
+        // Nobody reads these again.
+        for output in ["texts/_made", "texts-made"] {
+            workspace.runs(&format!("{command} texts --output {output}"));
+            std::fs::remove_dir_all(workspace.path(output)).unwrap();
+        }
+    }
+    for _ in 0..2 {
+        workspace.runs(&format!("{encode} beir --output beir/store"));
+    }
+}
+
+#[test]
 fn places_and_names_that_cannot_be_written_or_read_have_hints() {
     let workspace = Workspace::new();
     workspace.write("corpus.jsonl", GOOD);

@@ -92,6 +92,12 @@ fn damaged_codes_are_named_with_the_remedy() {
     workspace
         .toller(&format!("{SEARCH} run.txt --dense store"))
         .fails(1, &["codes-0000", "cannot be used", "hint:", remedy, "`toller store quantize --codes none`"]);
+    let status = workspace.toller("store status store");
+    status.prints(["rows         1180 of 1180", "damaged      store/codes-00005.safetensors cannot be used"]);
+    status.says(["codes-00005.safetensors cannot be used: it is missing", "hint:", remedy]);
+    assert_eq!(status.code, Some(1));
+    let json = workspace.toller("store status store --json").json();
+    assert_eq!((&json["complete"], &json["damaged_codes"]), (&false.into(), &1.into()));
     let verified = workspace.toller("store verify store");
     assert_eq!((verified.code, verified.stdout.lines().count()), (Some(1), 2), "{}", verified.stdout);
     verified.prints([

@@ -242,6 +242,23 @@ fn a_command_that_cannot_stop_half_way_leaves_no_temporary_file() {
     }
 }
 
+#[test]
+fn a_collection_that_is_still_being_read_is_not_waited_for() {
+    let workspace = Workspace::new();
+    for (command, folder) in
+        [("encode --model tiny-bert --output a/store", "a"), ("index --language en --output b/index", "b")]
+    {
+        let mut command = workspace.command(&format!("{command} --corpus -"));
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        wait_for(&mut child, &workspace.path(folder));
+        send("TERM", &child);
+        let _input = child.stdin.take();
+        let stopped = Finished::new(child.wait_with_output().unwrap());
+        stopped.fails(130, &["interrupted; unfinished files were removed"]);
+    }
+}
+
 /// Writes long.jsonl: the corpus several times, with other ids.
 fn repeat_corpus(workspace: &Workspace, times: usize) {
     let lines = workspace.lines("data/corpus.jsonl");

@@ -146,6 +146,7 @@ fn what_does_not_make_one_run_is_refused() {
     workspace.flip_byte(&two, 40);
     workspace.toller(&format!("merge {one} {two} {three} --output run")).fails(1, &["is damaged", "hint: "]);
     workspace.toller(&format!("merge {one} queries.jsonl --output run")).fails(1, &["is not a partial run"]);
+    workspace.toller(&format!("merge {one} - --output run")).fails(2, &["not read from stdin", "hint: name"]);
     assert!(!workspace.path("run").exists(), "nothing was merged");
     workspace.write(&two, "something else");
     workspace
@@ -209,6 +210,16 @@ fn a_job_script_encodes_searches_and_merges() {
 }
 
 #[test]
+fn a_share_without_vectors_is_nothing_to_warn_of() {
+    let workspace = Workspace::new();
+    workspace.write("c.jsonl", "{\"_id\":\"a\",\"text\":\"one\"}\n");
+    workspace.runs(&format!("encode {MODEL} --corpus c.jsonl --output store"));
+    let search = format!("search {MODEL} --dense store --queries c.jsonl --output run --shard 2/2");
+    let searched = workspace.runs(&search);
+    assert!(!searched.stderr.contains("no query has a hit"), "{}", searched.stderr);
+}
+
+#[test]
 fn input_of_a_job_that_is_not_there_is_reported() {
     let workspace = Workspace::new();
     workspace.write("here.jsonl", "");
@@ -227,6 +238,8 @@ fn a_job_script_of_a_command_that_would_fail_is_not_written() {
         ("-- --model M --corpus c.jsonl --output store --shard 1/3", "--shard"),
         ("-- --model M --queries q.tsv --output store", "--queries"),
         ("--sbatch=time -- --model M --corpus c.jsonl --output store", "--sbatch time"),
+        ("-- --model M --corpus c.jsonl --output store --overwrite", "--overwrite"),
+        ("-- --model M --corpus - --output store", "standard input"),
     ] {
         workspace.toller(&encode(flags)).fails(2, &[says, "hint: "]);
     }

@@ -180,6 +180,10 @@ impl Narrator {
                 let because = instead_of.map(|reason| format!(" again ({reason})")).unwrap_or_default();
                 ui.status(format!("indexing the texts by identifier{because}: {}", directory.display()));
             }
+            Event::TextsAwaited { directory } => ui.status(format!(
+                "waiting for another process, which is indexing the texts: {}",
+                directory.display()
+            )),
             Event::TextsElsewhere { directory } => {
                 ui.status(format!("{} cannot be written; indexing the texts elsewhere", directory.display()));
             }

@@ -36,7 +36,7 @@ mod text;
 
 pub use collection::{
     Cells, CollectionFormat, CollectionReader, Columns, Location, RecordLayout, RecordPlace, Table,
-    open_collection, open_table, read_collection_from,
+    open_collection, open_table, read_collection_from, reopen_collection,
 };
 pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
 pub use error::{BadKind, BadRecord, CorpusError, Place};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use toller_files::Input;
+use toller_files::{Input, Stamp};
 
 use crate::collection::{CollectionFormat, CollectionReader, Table, open_collection, open_table};
 use crate::duplicates::{Duplicate, DuplicateIds};
@@ -25,6 +25,9 @@ pub struct Survey {
     pub skipped: SkipReport,
     /// With `skip_bad_lines`, the later ones of duplicates, for [`CollectionReader::without`]; else empty.
     pub duplicates: Locations,
+    /// The size and age of each input, for regular files; a later pass gives them to
+    /// [`reopen_collection`](crate::reopen_collection).
+    pub stamps: Vec<Option<Stamp>>,
     /// The number of passages (later duplicates included) whose identifiers hold white space. A
     /// [`TrecRunWriter`](crate::TrecRunWriter) would refuse them after the search, so warn of them before.
     pub unwritable_ids: u64,
@@ -125,7 +128,7 @@ fn survey_of(
     }
     on_progress(progress(passages, &reader));
     let found = ids.finish()?;
-    let mut skipped = reader.skipped().clone();
+    let (mut skipped, stamps) = (reader.skipped().clone(), reader.stamps().to_vec());
     if let Some(earliest) = found.earliest {
         let bad = duplicate_id(open()?, earliest)?;
         if !skip_bad_lines {
@@ -138,6 +141,7 @@ fn survey_of(
         fingerprint: fingerprinter.finish(),
         skipped,
         duplicates: found.again,
+        stamps,
         unwritable_ids,
         first_unwritable_id,
     })

@@ -87,6 +87,21 @@ fn row_groups_pages_nulls_and_codecs() -> Outcome {
 }
 
 #[test]
+fn a_file_that_is_written_while_it_is_read_is_not_called_damaged() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("c.parquet");
+    for cut in [false, true] {
+        write(&path, 1_000, Compression::SNAPPY);
+        let mut passages = open_collection(&[Input::File(path.clone())], &ReadOptions::default())?;
+        passages.next().ok_or("it has rows")??;
+        let file = File::options().write(true).open(&path)?;
+        file.set_len(if cut { 100 } else { file.metadata()?.len() + 1 })?;
+        assert_error(passages.collect::<Result<Vec<_>, _>>(), &["c.parquet", "it has changed"]);
+    }
+    Ok(())
+}
+
+#[test]
 fn rows_of_several_groups_are_duplicates_of_their_own() -> Outcome {
     let directory = tempfile::tempdir()?;
     let (once, part) = (directory.path().join("a.parquet"), directory.path().join("b.parquet"));

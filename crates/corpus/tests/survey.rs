@@ -10,7 +10,7 @@ use common::{assert_error, skipping};
 use proptest::prelude::*;
 use toller_corpus::{
     BadKind, CollectionFormat, DuplicateIds, Fingerprinter, Location, Locations, ReadOptions,
-    open_collection, survey,
+    open_collection, reopen_collection, survey,
 };
 use toller_files::Input;
 use toller_ir::{Explain, Position};
@@ -45,6 +45,20 @@ fn a_sound_collection_is_counted_and_fingerprinted() -> Outcome {
         fingerprinter.push(&passage?);
     }
     assert_eq!(fingerprinter.finish(), found.fingerprint);
+    Ok(())
+}
+
+#[test]
+fn a_file_that_was_replaced_after_the_survey_is_not_read() -> Outcome {
+    let (_directory, inputs) = files(&[("a.tsv", "1\tx\n"), ("b.tsv", "2\ty\n")]);
+    let options = ReadOptions::default();
+    let stamps = survey(&inputs, &options, |_| {})?.stamps;
+    assert_eq!(reopen_collection(&inputs, &options, &stamps)?.collect::<Result<Vec<_>, _>>()?.len(), 2);
+    std::fs::write(inputs[1].path().unwrap(), "2\tanother\n")?;
+    let mut passages = reopen_collection(&inputs, &options, &stamps)?;
+    assert_eq!(passages.next().unwrap()?.id, "1");
+    let error = assert_error(passages.collect::<Result<Vec<_>, _>>(), &["b.tsv: it has changed"]);
+    assert!(error.remedy().unwrap().to_string().contains("run the same command again"));
     Ok(())
 }
 

@@ -166,12 +166,9 @@ impl Engine {
     /// # Errors
     /// When a folder cannot be listed.
     pub fn collection_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
-        let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
         let corpus = |path: &P| {
             let path = path.as_ref();
-            let Some(file) = names.map(|name| path.join(name)).into_iter().find(|file| file.is_file()) else {
-                return path.to_owned();
-            };
+            let Some(file) = beir_corpus(path) else { return path.to_owned() };
             self.notify(Event::BeirCorpus { folder: path, file: &file });
             file
         };
@@ -209,6 +206,13 @@ impl Engine {
         self.notify(Event::Finished);
         verified
     }
+}
+
+/// The file of the passages in a folder in BEIR's form; `None` for other folders and for files.
+#[must_use]
+pub fn beir_corpus(folder: &Path) -> Option<PathBuf> {
+    let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
+    names.map(|name| folder.join(name)).into_iter().find(|file| file.is_file())
 }
 
 /// The folder that holds `path`.

@@ -92,6 +92,11 @@ pub enum Event<'a> {
         /// What is wrong with the index that is there, if there is one.
         instead_of: Option<&'a str>,
     },
+    /// The engine waits for another process, which is writing the index of texts.
+    TextsAwaited {
+        /// Where.
+        directory: &'a Path,
+    },
     /// The index of texts cannot be written to a directory; it is made elsewhere.
     TextsElsewhere {
         /// That directory.

@@ -28,6 +28,7 @@ impl Engine {
                 self.notify(Event::TextsIndexed { directory, instead_of });
                 progress(0);
             }
+            TextsEvent::Waiting { directory } => self.notify(Event::TextsAwaited { directory }),
             TextsEvent::Elsewhere { directory } => self.notify(Event::TextsElsewhere { directory }),
             TextsEvent::Progress(read) => progress(read.bytes),
             TextsEvent::Built { passages, bytes } => {

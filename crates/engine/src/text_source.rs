@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use toller_corpus::{
     CollectionFormat, CollectionReader, CorpusError, Fingerprint, Fingerprinter, Locations, QueryFormat,
-    ReadOptions, SkipReport, Survey, Table, open_collection, open_table, read_queries, survey, survey_table,
+    ReadOptions, SkipReport, Survey, Table, open_table, read_queries, reopen_collection, survey,
+    survey_table,
 };
 use toller_encoder::TextInput;
-use toller_files::{FileError, Input, SpoolGuard, spool};
+use toller_files::{FileError, Input, SpoolGuard, Stamp, spool};
 use toller_ir::{Passage, Query, Role};
 use toller_pipeline::{PipelineError, TitleMode};
 
@@ -36,7 +37,12 @@ pub struct TextSource {
 }
 
 enum Kind {
-    Collection { origin: Origin, options: ReadOptions<CollectionFormat>, duplicates: Locations },
+    Collection {
+        origin: Origin,
+        options: ReadOptions<CollectionFormat>,
+        duplicates: Locations,
+        stamps: Vec<Option<Stamp>>,
+    },
     Queries(Vec<Query>),
 }
 
@@ -47,9 +53,13 @@ enum Origin {
 }
 
 impl Origin {
-    fn open(&self, options: &ReadOptions<CollectionFormat>) -> Result<CollectionReader, CorpusError> {
+    fn open(
+        &self,
+        options: &ReadOptions<CollectionFormat>,
+        stamps: &[Option<Stamp>],
+    ) -> Result<CollectionReader, CorpusError> {
         match self {
-            Self::Files(inputs) => open_collection(inputs, options),
+            Self::Files(inputs) => reopen_collection(inputs, options, stamps),
             Self::Table(table) => Ok(open_table(Arc::clone(table), options)),
         }
     }
@@ -138,7 +148,12 @@ impl TextSource {
     ) -> Self {
         let Survey { unwritable_ids, first_unwritable_id, .. } = surveyed;
         Self {
-            kind: Kind::Collection { origin, options: options.clone(), duplicates: surveyed.duplicates },
+            kind: Kind::Collection {
+                origin,
+                options: options.clone(),
+                duplicates: surveyed.duplicates,
+                stamps: surveyed.stamps,
+            },
             texts: surveyed.passages,
             fingerprint: surveyed.fingerprint,
             skipped: surveyed.skipped,
@@ -184,7 +199,7 @@ impl TextSource {
     /// Reads the texts of `rows`, ranges in order, with their identifiers, as the model is given them.
     ///
     /// # Errors
-    /// What cannot be read; [`PipelineError::Contexts`]; in the texts also
+    /// What cannot be read, or has changed since the survey; [`PipelineError::Contexts`]; in the texts also
     /// [`PipelineError::CollectionChanged`].
     pub fn read<'a>(
         &'a self,
@@ -221,24 +236,28 @@ impl TextSource {
     /// # Errors
     /// As [`TextSource::read`].
     pub fn passages(&self, rows: Vec<Range<u64>>) -> Result<Passages<'_>, PipelineError> {
-        let Kind::Collection { origin, options, duplicates } = &self.kind else {
+        let Kind::Collection { origin, options, duplicates, stamps } = &self.kind else {
             return Ok(Box::new(std::iter::empty()));
         };
         let end = rows.last().map_or(0, |last| last.end) as usize;
-        // A part, or what a resumed job still has to do, has no fingerprint to compare with.
-        let is_whole = matches!(rows.as_slice(), [all] if *all == (0..self.texts)) && duplicates.is_empty();
+        // What ends before the last text has no fingerprint to compare with.
+        let is_whole = end as u64 == self.texts && duplicates.is_empty();
         let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
-        let passages = origin.open(options)?.without(duplicates.clone());
+        let passages = origin.open(options, stamps)?.without(duplicates.clone());
         let mut fingerprinter = Fingerprinter::new();
-        let passages =
-            passages.take(end).zip(0..).filter(move |(passage, row)| passage.is_err() || wanted(*row));
-        Ok(Box::new(passages.map(move |(passage, row)| {
+        let passages = passages.take(end).zip(0_u64..).map(move |(passage, row)| {
             let passage = passage?;
-            fingerprinter.push(&passage);
-            if is_whole && row + 1 == self.texts && fingerprinter.finish() != self.fingerprint {
-                return Err(PipelineError::CollectionChanged);
+            if is_whole {
+                fingerprinter.push(&passage);
+                if row + 1 == self.texts && fingerprinter.finish() != self.fingerprint {
+                    return Err(PipelineError::CollectionChanged);
+                }
             }
-            Ok(passage)
+            Ok((passage, row))
+        });
+        Ok(Box::new(passages.filter_map(move |read| match read {
+            Ok((passage, row)) => wanted(row).then_some(Ok(passage)),
+            Err(error) => Some(Err(error)),
         })))
     }
 }

@@ -12,6 +12,9 @@ use toller_engine::{
     RerankOptions, Role, SearchRequest, Searcher, SparseOptions, TextsOptions, as_run, evaluate,
     parse_measures,
 };
+use toller_ir::Explain;
+use toller_pipeline::PipelineError;
+use toller_store::{ShardEntry, inspect};
 
 type Tested = Result<(), Box<dyn Error + Send + Sync>>;
 
@@ -84,6 +87,58 @@ fn encode_search_hybrid_rerank_and_evaluate() -> Tested {
     let measured = evaluate(&qrels, &run, &parse_measures("R@10 Success@3")?, &EvalOptions::default())?;
     // Reranking leaves the best three of the hybrid, which the sparse hits lead, among the first three.
     assert_eq!(measured.aggregates, [1.0, 1.0]);
+    Ok(())
+}
+
+#[test]
+fn no_row_of_a_file_that_was_replaced_stays_in_a_store() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let [first, second] = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
+    let line = |id: &str, text: &str| format!("{{\"_id\": \"{id}\", \"text\": \"{text}\"}}\n");
+    std::fs::write(
+        &first,
+        (0..38_usize).map(|id| line(&id.to_string(), PASSAGES[id % 6])).collect::<String>(),
+    )?;
+    let write_second = |texts: [&str; 2]| std::fs::write(&second, line("x", texts[0]) + &line("y", texts[1]));
+    write_second(["ducks", "shards"])?;
+
+    let engine = Engine::builder().threads(1).build()?;
+    let encoder = engine.encoder(&fixture("tiny-bert"), &EncoderOptions::default())?;
+    let corpus = engine.collection_files(&[&first, &second])?;
+    let encode = |store: &Path, part, meanwhile: &dyn Fn() -> std::io::Result<()>| {
+        let source = engine.collection(&corpus, store, &ReadOptions::default())?;
+        meanwhile()?;
+        let options = EncodeOptions { part, rows_per_shard: Some(2), ..EncodeOptions::default() };
+        let report = engine.encode(&encoder, &source, store, &options, &AtomicBool::new(false))?;
+        Ok::<_, Box<dyn Error + Send + Sync>>(report.manifest.shards)
+    };
+    let changed = |refused: Result<_, Box<dyn Error + Send + Sync>>| {
+        let error = refused.err().ok_or("a file has changed")?;
+        error.downcast::<EngineError>()
+    };
+    let [whole, parts, odd] = ["whole", "parts", "odd"].map(|name| folder.path().join(name));
+    let part = Some((2, 2));
+    let expected = encode(&whole, None, &|| Ok(()))?;
+
+    // A part has no fingerprint to compare with.
+    let error = changed(encode(&parts, part, &|| write_second(["hunters", "shards"])))?;
+    assert!(error.to_string().contains("b.jsonl: it has changed"), "{error}");
+    assert!(error.remedy().is_some());
+    write_second(["ducks", "shards"])?;
+    let last = |shards: &[ShardEntry]| shards.last().map(|shard| shard.checksum);
+    assert_eq!(last(&encode(&parts, part, &|| Ok(()))?), last(&expected));
+
+    // Only the fingerprint tells, after the last row.
+    let written = std::fs::metadata(&second)?.modified()?;
+    let replace = || {
+        write_second(["geese", "shards"])?;
+        std::fs::File::options().write(true).open(&second)?.set_modified(written)
+    };
+    let error = changed(encode(&odd, None, &replace))?;
+    assert!(matches!(*error, EngineError::Pipeline(PipelineError::CollectionChanged)), "{error}");
+    assert_eq!(inspect(&odd)?[0].manifest.count, 0, "nobody knows which rows are right");
+    write_second(["ducks", "shards"])?;
+    assert_eq!(encode(&odd, None, &|| Ok(()))?, expected);
     Ok(())
 }
 

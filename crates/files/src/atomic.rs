@@ -47,6 +47,21 @@ impl AtomicFile {
     /// # Errors
     /// When the temporary file cannot be created, or the destination is a directory.
     pub fn create(destination: impl Into<PathBuf>) -> Result<Self, FileError> {
+        let destination = destination.into();
+        if fs::metadata(&destination).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            let device = OpenOptions::new().write(true).open(&destination);
+            let writer = buffered(device.map_err(FileError::on("open", &destination))?);
+            return Ok(Self { writer: Some(writer), temporary: None, destination });
+        }
+        Self::replace(destination)
+    }
+
+    /// As [`AtomicFile::create`], but a device or a named pipe is replaced too: only files belong where a
+    /// program keeps its files.
+    ///
+    /// # Errors
+    /// As [`AtomicFile::create`].
+    pub(crate) fn replace(destination: impl Into<PathBuf>) -> Result<Self, FileError> {
         let mut destination = destination.into();
         match fs::metadata(&destination) {
             Ok(metadata) if metadata.is_dir() => {
@@ -59,11 +74,7 @@ impl AtomicFile {
                         fs::canonicalize(&destination).map_err(FileError::on("open", &destination))?;
                 }
             }
-            Ok(_) => {
-                let device = OpenOptions::new().write(true).open(&destination);
-                let writer = buffered(device.map_err(FileError::on("open", &destination))?);
-                return Ok(Self { writer: Some(writer), temporary: None, destination });
-            }
+            Ok(_) => {}
             // It does not exist, or creating the temporary file says what is wrong.
             Err(_) => {
                 // Links to a file that does not exist yet.
@@ -266,6 +277,19 @@ mod tests {
         file.commit()?;
         assert!(fs::metadata(&link)?.file_type().is_char_device());
         assert!(fs::symlink_metadata(&link)?.is_symlink());
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_replaced_where_files_are_kept() -> Result<(), Box<dyn std::error::Error>> {
+        let directory = tempfile::tempdir()?;
+        let socket = directory.path().join("shard-00000.safetensors");
+        let _bound = std::os::unix::net::UnixListener::bind(&socket)?;
+        let mut file = AtomicFile::replace(&socket)?;
+        file.write_all(b"rows")?;
+        file.commit()?;
+        assert_eq!(fs::read(&socket)?, b"rows");
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::write::XzEncoder;
-use toller_ir::named;
+use toller_ir::{AnyError, named};
 
 named! {
     /// The compression of a stream.
@@ -26,6 +26,10 @@ named! {
 
 /// The level of the tool `xz`.
 const XZ_LEVEL: u32 = 6;
+
+/// The largest window that a Zstandard file may ask for, as a power of two: the most of the tool `zstd`, with
+/// `--long=31`. Memory is used as far as the window is filled.
+const ZSTD_WINDOW_LOG: u32 = 31;
 
 /// How many bytes [`Compression::detect`] needs.
 pub(crate) const MAGIC_BYTES: usize = 10;
@@ -132,7 +136,9 @@ impl Compression {
             Self::Plain => Box::new(raw),
             Self::Gzip => Box::new(Decoder { compression: self, inner: MultiGzDecoder::new(raw) }),
             Self::Zstd => {
-                Box::new(Decoder { compression: self, inner: zstd::stream::read::Decoder::with_buffer(raw)? })
+                let mut inner = zstd::stream::read::Decoder::with_buffer(raw)?;
+                inner.window_log_max(ZSTD_WINDOW_LOG)?;
+                Box::new(Decoder { compression: self, inner })
             }
             Self::Xz => Box::new(Decoder { compression: self, inner: XzDecoder::new_multi_decoder(raw) }),
         })
@@ -155,8 +161,9 @@ struct Decoder<D> {
 impl<D: Read> Read for Decoder<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.read(buffer).map_err(|error| match error.kind() {
-            // An error of the disk, not of the data.
+            // An error of the disk or of the server, not of the data.
             _ if error.raw_os_error().is_some() => error,
+            _ if error.get_ref().is_some_and(|inner| inner.is::<AnyError>()) => error,
             io::ErrorKind::Interrupted => error,
             io::ErrorKind::UnexpectedEof => self.compression.truncated(),
             _ => {

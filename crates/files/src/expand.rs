@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toller_ir::{AnyError, Explain, Remedy};
+
 use crate::object::object_stores;
 use crate::{FileError, Input};
 
@@ -41,15 +43,39 @@ pub fn expand<P: AsRef<Path>>(arguments: impl IntoIterator<Item = P>) -> Result<
         let before = inputs.len();
         walk(path, &mut Vec::new(), &mut inputs)?;
         if inputs.len() == before {
-            return Err(FileError::new("use", path, empty()));
+            return Err(FileError::new("use", path, io::Error::new(io::ErrorKind::NotFound, NO_DATA)));
         }
     }
     Ok(inputs)
 }
 
-fn empty() -> io::Error {
-    let message = "it holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE do not count)";
-    io::Error::new(io::ErrorKind::NotFound, message)
+/// Whether [`expand`] would take a file at `path`, which need not exist, for data of `directory`.
+#[must_use]
+pub fn is_data_below(directory: &Path, path: &Path) -> bool {
+    let exists = |above: &Path| {
+        let named = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        Some(fs::canonicalize(named).ok()?.join(path.strip_prefix(above).ok()?))
+    };
+    let (directory, path) = (fs::canonicalize(directory), path.ancestors().find_map(exists));
+    let (Ok(directory), Some(path)) = (directory, path) else { return false };
+    path.strip_prefix(directory)
+        .is_ok_and(|below| below != Path::new("") && below.iter().all(|name| is_data(Path::new(name))))
+}
+
+/// What is said of a place without data.
+const NO_DATA: &str =
+    "it holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE do not count)";
+
+/// A URL stands for no object with data.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", NO_DATA)]
+struct NoObject;
+
+impl Explain for NoObject {
+    fn remedy(&self) -> Option<Remedy> {
+        let text = "check the bucket and the key; a folder ends in `/`, and `*` stands for a part of a name";
+        Some(text.into())
+    }
 }
 
 /// The objects that a URL stands for.
@@ -62,7 +88,7 @@ fn objects(url: &str) -> io::Result<Vec<Input>> {
         object == url || below.split('/').all(|name| is_data(Path::new(name)))
     };
     let objects: Vec<Input> = found.into_iter().filter(is_wanted).map(Input::Object).collect();
-    if objects.is_empty() { Err(empty()) } else { Ok(objects) }
+    if objects.is_empty() { Err(io::Error::other(AnyError::from(NoObject))) } else { Ok(objects) }
 }
 
 /// Appends the data files under `directory`. `above` holds the directories that lead to it.
@@ -110,7 +136,7 @@ mod tests {
     use std::error::Error;
     use std::fs;
 
-    use super::expand;
+    use super::{expand, is_data_below};
     use crate::Input;
 
     #[test]
@@ -129,6 +155,27 @@ mod tests {
         assert_eq!(inputs[..3], expected);
         assert_eq!(inputs[3..], [Input::Stdin]);
         assert_eq!(expand([at("README.md")])?, [Input::File(at("README.md"))], "named itself");
+        Ok(())
+    }
+
+    #[test]
+    fn what_would_be_data_of_a_directory() -> Result<(), Box<dyn Error>> {
+        let directory = tempfile::tempdir()?;
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir_all(at("texts/part"))?;
+        for (path, is_data) in [
+            ("texts/store", true),
+            ("texts/part/new/store", true),
+            ("texts/../texts/store", true),
+            ("texts/.store/x", false),
+            ("texts/_store", false),
+            ("texts", false),
+            ("texts-2/store", false),
+            ("store", false),
+        ] {
+            assert_eq!(is_data_below(&at("texts"), &at(path)), is_data, "{path}");
+        }
+        assert!(!is_data_below(&at("texts"), "store".as_ref()));
         Ok(())
     }
 

@@ -5,10 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use crate::object::object_stores;
-use crate::{FileError, Object, Stamp, is_object_url};
+use crate::{FileError, Object, Stamp, WatchedFile, is_object_url};
 
 /// Where bytes come from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -106,9 +105,7 @@ impl Input {
         }
         let Some(path) = self.path() else { return Ok(None) };
         let metadata = fs::metadata(path).map_err(|error| self.error("open", error))?;
-        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let modified = modified.map_or(0, |since| since.as_nanos() as u64);
-        Ok(Some(Stamp { bytes: metadata.len(), modified }))
+        Ok(Some(Stamp::of(&metadata)))
     }
 
     /// Whether this can be read only once: standard input, or an existing file that is not a regular one (a
@@ -120,19 +117,24 @@ impl Input {
         fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
     }
 
-    /// The bytes as stored.
-    pub(crate) fn open(&self) -> Result<Box<dyn Read + Send>, FileError> {
+    /// The bytes as stored, and the file that they come from, if it is a regular one.
+    pub(crate) fn open(&self) -> Result<(Box<dyn Read + Send>, Option<WatchedFile>), FileError> {
         if let Some(object) = self.object()? {
-            return Ok(object.reader());
+            return Ok((object.reader(), None));
         }
-        let Some(path) = self.path() else { return Ok(Box::new(io::stdin())) };
+        let Some(path) = self.path() else { return Ok((Box::new(io::stdin()), None)) };
         let open = |error| self.error("open", error);
         let file = File::open(path).map_err(open)?;
+        let metadata = file.metadata().map_err(open)?;
         // On Unix a directory opens and fails only when it is read.
-        if file.metadata().map_err(open)?.is_dir() {
+        if metadata.is_dir() {
             return Err(open(io::ErrorKind::IsADirectory.into()));
         }
-        Ok(Box::new(file))
+        if !metadata.is_file() {
+            return Ok((Box::new(file), None));
+        }
+        let watched = WatchedFile::new(file, &metadata);
+        Ok((Box::new(watched.clone()), Some(watched)))
     }
 
     /// An error of `action` ("open", "read") on this input.

@@ -77,9 +77,9 @@ impl ListedFileWriter {
     /// Starts writing the file at `path`.
     ///
     /// # Errors
-    /// Those of [`AtomicFile::create`].
+    /// When it cannot be created, or there is a directory.
     pub fn create(path: &Path) -> Result<Self, FileError> {
-        Ok(Self { file: AtomicFile::create(path)?, hasher: ChecksumHasher::default(), bytes: 0 })
+        Ok(Self { file: AtomicFile::replace(path)?, hasher: ChecksumHasher::default(), bytes: 0 })
     }
 
     /// The bytes written so far.

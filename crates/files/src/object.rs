@@ -1,8 +1,10 @@
 //! Objects of object stores as input: what a client of them must be able to do, and which client there is.
 
+use std::fs::Metadata;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+use std::time::UNIX_EPOCH;
 
 use toller_ir::{AnyError, Explain, Remedy};
 
@@ -22,6 +24,14 @@ pub struct Stamp {
     pub bytes: u64,
     /// When it was last written, in nanoseconds since 1970; 0 if that is unknown.
     pub modified: u64,
+}
+
+impl Stamp {
+    /// Those of a file. (Not its inode: on mounted object stores a file may get another one.)
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self { bytes: metadata.len(), modified: modified.map_or(0, |since| since.as_nanos() as u64) }
+    }
 }
 
 /// A client of object stores.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::compression::MAGIC_BYTES;
-use crate::{Compression, FileError, Input};
+use crate::{Compression, FileError, Input, WatchedFile};
 
 /// The size of the buffers on both sides of the decoder: large enough that one system call and one virtual
 /// call per buffer cost nothing.
@@ -14,8 +14,8 @@ const BUFFER_BYTES: usize = 1 << 17;
 /// A decompressing, buffering reader of an [`Input`].
 ///
 /// The compression (gzip, zstd, xz; several members or frames) is detected from the first bytes, not from the
-/// name. A stream that ends early or is corrupt gives an [`io::Error`], never an early end;
-/// [`InputReader::error`] adds the file's name.
+/// name. A stream that ends early or is corrupt, or a file that is written while it is read, gives an
+/// [`io::Error`], never an early end; [`InputReader::error`] adds the file's name.
 pub struct InputReader {
     input: Input,
     compression: Compression,
@@ -27,6 +27,7 @@ pub struct InputReader {
     deferred: Option<io::Error>,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
+    file: Option<WatchedFile>,
 }
 
 impl InputReader {
@@ -44,7 +45,8 @@ impl InputReader {
     /// # Errors
     /// As [`InputReader::open`].
     pub fn open_counted(input: &Input, bytes_read: Arc<AtomicU64>) -> Result<Self, FileError> {
-        Self::over(input.clone(), input.open()?, bytes_read)
+        let (raw, file) = input.open()?;
+        Self::over(input.clone(), raw, file, bytes_read)
     }
 
     /// Reads from any reader as if it were the content of `input` (whose name errors then carry).
@@ -52,12 +54,13 @@ impl InputReader {
     /// # Errors
     /// As [`InputReader::open`].
     pub fn from_reader(input: Input, raw: impl Read + Send + 'static) -> Result<Self, FileError> {
-        Self::over(input, raw, Arc::default())
+        Self::over(input, raw, None, Arc::default())
     }
 
     fn over(
         input: Input,
         raw: impl Read + Send + 'static,
+        file: Option<WatchedFile>,
         bytes_read: Arc<AtomicU64>,
     ) -> Result<Self, FileError> {
         let mut raw = Counted { inner: raw, count: Arc::clone(&bytes_read) };
@@ -88,6 +91,7 @@ impl InputReader {
             deferred: None,
             bytes_read,
             total_bytes,
+            file,
         })
     }
 
@@ -114,6 +118,12 @@ impl InputReader {
     #[must_use]
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
+    }
+
+    /// The file that is read, if it is a regular one.
+    #[must_use]
+    pub fn file(&self) -> Option<&WatchedFile> {
+        self.file.as_ref()
     }
 
     /// The next `bytes` decoded bytes without consuming them; fewer if the input ends or fails earlier. (The

@@ -88,7 +88,7 @@ pub fn spool(input: &Input, directory: &Path) -> Result<(Input, SpoolGuard), Fil
     if !input.reads_once() {
         return Ok((input.clone(), SpoolGuard { _kept: None }));
     }
-    spool_from(input.open()?, input, directory)
+    spool_from(input.open()?.0, input, directory)
 }
 
 /// Copies `raw`, the content of `input`.

@@ -164,3 +164,45 @@ fn opening_a_directory_or_nothing_names_it() -> Result<(), Box<dyn Error>> {
     assert!(error.to_string().contains("no/such.tsv") && error.remedy().is_some());
     Ok(())
 }
+
+#[test]
+fn a_long_window_of_zstd_is_read() -> Result<(), Box<dyn Error>> {
+    // A frame with a window of 256 MiB, and its only block, which is not compressed.
+    let frame = [&b"\x28\xb5\x2f\xfd\x00\x90\x39\x00\x00"[..], b"1\ttext\n"].concat();
+    let mut read = String::new();
+    reader(&frame).read_to_string(&mut read)?;
+    assert_eq!(read, "1\ttext\n");
+    Ok(())
+}
+
+#[test]
+fn a_file_is_read_in_one_version_or_not_to_its_end() -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let content = text(30_000);
+    let plain: Compress = <[u8]>::to_vec;
+    for (kind, compress) in KINDS.into_iter().chain([(Compression::Plain, plain)]) {
+        let path = directory.path().join(kind.to_string());
+        fs::write(&path, compress(&content))?;
+        let open = || {
+            let mut reader = InputReader::open(&Input::File(path.clone())).unwrap();
+            reader.read_exact(&mut [0; 100]).unwrap();
+            reader
+        };
+        // Another file of this name leaves the open one as it is.
+        let mut reader = open();
+        let other = directory.path().join("other");
+        fs::write(&other, compress(&content))?;
+        fs::rename(&other, &path)?;
+        let mut rest = Vec::new();
+        reader.read_to_end(&mut rest)?;
+        assert!(content[100..] == rest, "{kind}");
+
+        let mut reader = open();
+        fs::OpenOptions::new().append(true).open(&path)?.write_all(b"\n")?;
+        let error = reader.read_to_end(&mut rest).err().ok_or("the file was written")?;
+        let error = reader.error(error);
+        assert!(error.to_string().ends_with(": it has changed since this command first read it"), "{error}");
+        assert!(error.remedy().is_some());
+    }
+    Ok(())
+}

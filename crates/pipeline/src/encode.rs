@@ -114,7 +114,8 @@ struct Encoded {
 /// Encodes `texts`, which are those of [`StoreWriter::missing_rows`], and finishes the store.
 ///
 /// # Errors
-/// The first error in the order of the texts; the shards finished before it are kept.
+/// The first error in the order of the texts; the shards finished before it are kept, but not after
+/// [`PipelineError::CollectionChanged`]: some of them may be of other texts.
 pub fn encode(
     job: &EncodeJob<'_>,
     texts: impl Iterator<Item = Result<Text, PipelineError>> + Send,
@@ -131,7 +132,7 @@ pub fn encode(
     let (mut tokens, mut zero_rows) = (0, 0);
     let mut interrupted = false;
 
-    std::thread::scope(|scope| {
+    let written = std::thread::scope(|scope| {
         // A chunk of texts that is under way holds a permit, which the stage that cuts gives back; a batch
         // holds one that the writer gives back. So queues never fill, and what overtakes a slow unit is
         // bounded.
@@ -181,7 +182,13 @@ pub fn encode(
             on_progress(EncodeProgress { rows, tokens, stopping_in });
         }
         Ok::<(), PipelineError>(())
-    })?;
+    });
+    if let Err(error) = written {
+        if matches!(error, PipelineError::CollectionChanged) {
+            writer.withdraw()?;
+        }
+        return Err(error);
+    }
 
     let buffered = if interrupted { 0 } else { writer.rows_buffered() as u64 };
     let rows = writer.rows_done() + buffered;
@@ -189,6 +196,7 @@ pub fn encode(
     let manifest = if interrupted {
         writer.manifest().clone()
     } else if rows < expected {
+        writer.withdraw()?;
         return Err(PipelineError::CollectionChanged);
     } else {
         writer.finish()?

@@ -29,6 +29,9 @@ pub enum RemoteError {
     /// The object is not the version that was opened.
     #[error("the object was replaced while it was read")]
     Replaced,
+    /// A key in the bucket that no URL can name.
+    #[error("the key of an object cannot be used: {0}")]
+    Key(String),
     /// Another writer was first.
     #[error("another writer has changed the object")]
     Conflict,
@@ -45,8 +48,11 @@ impl RemoteError {
     /// What an error of `object_store` means.
     pub(crate) fn of(error: &object_store::Error) -> Self {
         let first: &(dyn Error + 'static) = error;
-        let chain = iter::successors(Some(first), |&cause| cause.source());
-        let causes: Vec<String> = chain.map(ToString::to_string).collect();
+        let chain = || iter::successors(Some(first), |&cause| cause.source());
+        if let Some(wrong) = chain().find_map(|cause| cause.downcast_ref::<object_store::path::Error>()) {
+            return Self::Key(in_one_line(&wrong.to_string()));
+        }
+        let causes: Vec<String> = chain().map(ToString::to_string).collect();
         let all = causes.join(" ");
         let code = field(&all, "Code");
         let detail = detail(&all);
@@ -103,6 +109,7 @@ impl Explain for RemoteError {
                  AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
             }
             Self::Region(_) => "set AWS_REGION to the bucket's region",
+            Self::Key(_) => "rename that object, or give the URLs of the other objects",
             Self::Replaced => "run the same command again, when nobody writes the object",
             Self::Conflict => "run the same command again",
             Self::Other(_) => {

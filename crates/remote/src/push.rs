@@ -39,7 +39,8 @@ struct Shipment {
 
 impl Client {
     /// Sends the store in `directory`, finished or not, to the folder at `url`; of a store in parts, the
-    /// parts that are there. Files that arrived earlier are not sent again.
+    /// parts that are there. Files that arrived earlier are not sent again, unless the same store is to be
+    /// overwritten.
     ///
     /// # Errors
     /// Those of [`TransferError`]. What has arrived stays.
@@ -136,7 +137,9 @@ impl Shipment {
             }
             None => PutMode::Create,
         };
-        for_each(&self.files, |file| self.send_file(file, meter))?;
+        // What is there already is this store: it is replaced because somebody doubts its files.
+        let again = overwrite && is_published;
+        for_each(&self.files, |file| self.send_file(file, again, meter))?;
         // A writer that lost its claim may have replaced a file since.
         for_each(&self.files, |file| if self.has(file)? { Ok(()) } else { Err(self.lost()) })?;
         self.check_claim()?;
@@ -193,8 +196,9 @@ impl Shipment {
         self.folder.has(&name_of(file), file.bytes, file.checksum)
     }
 
-    fn send_file(&self, file: &ListedFile, meter: &Meter<'_>) -> Result<(), TransferError> {
-        if self.has(file)? {
+    /// Sends a file; if it seems to be there, only `again`.
+    fn send_file(&self, file: &ListedFile, again: bool, meter: &Meter<'_>) -> Result<(), TransferError> {
+        if !again && self.has(file)? {
             return meter.advance(file.bytes);
         }
         let options = OpenOptions::default();

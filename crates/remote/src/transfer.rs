@@ -18,7 +18,7 @@ const AT_ONCE: usize = 4;
 /// How a store is sent or fetched.
 #[derive(Clone, Copy)]
 pub struct Transfer<'a> {
-    /// Whether another store at the destination is replaced.
+    /// Whether a store at the destination is replaced.
     pub overwrite: bool,
     /// Stops the work when it is set. The same transfer goes on with what has arrived.
     pub stop: &'a AtomicBool,
@@ -115,9 +115,12 @@ impl Explain for TransferError {
                     Setting::Overwrite
                 )
             }
-            Self::Lost(_) | Self::Mismatch(_) => {
-                "run the same command again, when nobody else writes the store".into()
-            }
+            Self::Lost(_) => "run the same command again, when nobody else writes the store".into(),
+            Self::Mismatch(_) => remedy!(
+                "run the same command again, when nobody else writes the store; if it stays so, send a sound copy \
+                 of the store once more, with {}",
+                Setting::Overwrite
+            ),
             Self::InUse { .. } => "give an empty or a new place".into(),
             Self::Locked(_) => "wait until it has ended, or give another directory".into(),
             Self::Interrupted => "run the same command again: what has arrived is kept".into(),

@@ -120,6 +120,12 @@ fn errors_have_a_reason_and_a_remedy() {
     let (reason, remedy) = wrong(&lost, "s3://bucket/a");
     assert!(remedy.contains("AWS_ENDPOINT_URL"), "{reason} {remedy}");
 
+    server.write("bucket/folder/x", "text");
+    server.write("bucket/folder//y", "text");
+    let error = client.list("s3://bucket/folder/").err().unwrap();
+    assert!(error.to_string().contains("\"folder//y\""), "{error}");
+    assert!(error.remedy().unwrap().to_string().contains("rename that object"));
+
     let (reason, remedy) = wrong(&client, "s3://bucket/a//b");
     assert!(reason.contains("not the URL") && remedy.contains("s3://BUCKET/KEY"), "{reason}");
 }
@@ -172,6 +178,7 @@ fn inputs_are_objects_wherever_they_are_files() {
     assert!(error.remedy().is_some());
     let error = expand(["s3://bucket/c/*.tsv"]).unwrap_err();
     assert!(error.to_string().contains("no data files"), "{error}");
+    assert!(error.remedy().unwrap().to_string().starts_with("check the bucket and the key"));
 }
 
 /// Rows of identifiers and texts of about 4 kB.

@@ -247,6 +247,9 @@ fn damage_is_noticed_on_both_sides() {
     );
     world.pull("other").unwrap();
     assert!(world.is_same("st", "other"));
+    // An object may say the right checksum of wrong bytes.
+    assert_eq!(world.push("st", false).unwrap().moved_files, 0);
+    assert_eq!(world.push("st", true).unwrap().moved_files, 3);
 }
 
 #[test]

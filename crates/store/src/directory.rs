@@ -29,9 +29,13 @@ pub(crate) fn check_is_store_or_empty(directory: &Path) -> Result<(), StoreError
     entries.iter().find(|name| !is_first_trace(name)).map_or(Ok(()), |name| Err(in_use(name)))
 }
 
-/// Whether a process that was killed before its first manifest may have left this file.
+/// Whether a process that was killed before its first manifest may have left this file, or a file system made
+/// it: NFS for a removed file that is still open, ext4 at the root of a disk.
 fn is_first_trace(name: &str) -> bool {
-    name == DirectoryLock::FILE || unfinished(name) == Some(MANIFEST)
+    name == DirectoryLock::FILE
+        || unfinished(name) == Some(MANIFEST)
+        || name.starts_with(".nfs")
+        || name == "lost+found"
 }
 
 /// Checks that `part` may be written into `store`: next to parts of the same division, or as the first.

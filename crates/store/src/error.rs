@@ -330,7 +330,10 @@ impl Explain for StoreError {
                 Setting::Shard.to("1/8"),
                 Setting::Shard.to("8/8")
             ),
-            Self::DirectoryInUse { .. } => remedy!("give another {}; nothing was changed", Setting::Output),
+            Self::DirectoryInUse { .. } => remedy!(
+                "give another {}, or, if this is what is left of a store, remove it first; nothing was changed",
+                Setting::Output
+            ),
             Self::Locked { .. } => remedy!("wait until it has ended, or give another {}", Setting::Output),
             Self::SpecMismatch { .. } => remedy!(
                 "give another {}, or replace the store with `{}`",

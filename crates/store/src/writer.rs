@@ -22,6 +22,8 @@ use crate::{OpenOptions, StoreError, StorePart, StoreSpec};
 pub struct StoreWriter {
     directory: PathBuf,
     manifest: Manifest,
+    /// The manifest that this writer began with.
+    begun: Manifest,
     /// Listed shards that must be written again, in order. Until then the manifest lists them as they were:
     /// the bytes will be the same.
     damaged: VecDeque<Damage>,
@@ -103,7 +105,8 @@ impl StoreWriter {
     ) -> Result<Self, StoreError> {
         directory::remove_leftovers(&directory, &manifest)?;
         let buffer = ShardBuffer::new(manifest.spec.dim, manifest.spec.dtype);
-        Ok(Self { directory, manifest, damaged: damaged.into(), buffer, _lock: lock })
+        let begun = manifest.clone();
+        Ok(Self { directory, manifest, begun, damaged: damaged.into(), buffer, _lock: lock })
     }
 
     /// The directory that is written: the store's, or the part's in it.
@@ -206,6 +209,18 @@ impl StoreWriter {
         finished.complete = true;
         finished.write(&self.directory)?;
         Ok(finished)
+    }
+
+    /// Leaves the store as this writer found it: the shards that it has finished hold rows that turned out to
+    /// be wrong. One that replaced a damaged shard is then damaged again.
+    ///
+    /// # Errors
+    /// File errors.
+    pub fn withdraw(self) -> Result<(), StoreError> {
+        // Codes that were removed with a damaged shard do not come back.
+        let begun = Manifest { codes: self.manifest.codes, ..self.begun };
+        begun.write(&self.directory)?;
+        directory::remove_leftovers(&self.directory, &begun)
     }
 
     fn rows_pushed(&self) -> u64 {

@@ -23,6 +23,11 @@ pub enum TextsEvent<'a> {
         /// What is wrong with the present index, if there is one.
         instead_of: Option<&'a str>,
     },
+    /// Another process is writing the index, and is waited for.
+    Waiting {
+        /// The directory.
+        directory: &'a Path,
+    },
     /// A directory cannot be written, so that the index is made elsewhere.
     Elsewhere {
         /// That directory.

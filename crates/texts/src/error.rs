@@ -53,9 +53,6 @@ pub enum TextsError {
         /// The name of an entry that does not belong there.
         entry: String,
     },
-    /// Another process is writing the index.
-    #[error("another process is writing the text index {}", .0.display())]
-    Locked(PathBuf),
     /// More files than a text index can name.
     #[error("the collection has {files} files; a text index has room for {most}")]
     TooManyFiles {
@@ -81,7 +78,6 @@ impl Explain for TextsError {
             Self::FormatVersion { .. } | Self::DirectoryInUse { .. } => {
                 Some(remedy!("name another directory with {}", Setting::TextIndex))
             }
-            Self::Locked(_) => Some("wait until it has ended, and run the same command again".into()),
             Self::TooManyFiles { .. } => Some("join some of the files".into()),
         }
     }
@@ -91,8 +87,7 @@ impl Explain for TextsError {
             Self::File(error) => error.place(),
             Self::Corpus(error) => error.place(),
             Self::Changed { file, .. } => Some(ErrorPlace { file: file.clone(), position: None }),
-            Self::Locked(path)
-            | Self::Damaged { path, .. }
+            Self::Damaged { path, .. }
             | Self::FormatVersion { path, .. }
             | Self::DirectoryInUse { path, .. } => Some(ErrorPlace::of_file(path)),
             Self::ChangedMeanwhile | Self::TooManyFiles { .. } => None,

@@ -2,12 +2,17 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use toller_files::{DirectoryLock, Input, names_in, remove_unfinished, unfinished};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::TextsError;
 use crate::manifest::{FRAMES, IDS, MANIFEST, OFFSETS};
+
+/// The time between two tries to get a lock.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The directory next to the first file of a collection. It is hidden, so that a collection that is a folder
 /// does not contain it.
@@ -35,20 +40,51 @@ pub(crate) fn in_cache(cache: &Path, inputs: &[Input]) -> PathBuf {
 }
 
 /// Locks `directory` for writing, creating it if necessary; refuses a directory that holds something else.
-pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, TextsError> {
+/// Waits for another process that writes there, and calls `on_wait` before.
+pub(crate) fn lock(directory: &Path, on_wait: impl FnOnce()) -> Result<DirectoryLock, TextsError> {
     let is_ours = |name: &str| [MANIFEST, IDS, FRAMES, OFFSETS, DirectoryLock::FILE].contains(&name);
     let names = names_in(directory)?;
     if let Some(entry) = names.into_iter().find(|name| !is_ours(unfinished(name).unwrap_or(name))) {
         return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
     }
-    let lock = DirectoryLock::acquire(directory)?.ok_or_else(|| TextsError::Locked(directory.to_owned()))?;
+    let mut on_wait = Some(on_wait);
+    let lock = loop {
+        if let Some(lock) = DirectoryLock::acquire(directory)? {
+            break lock;
+        }
+        if let Some(on_wait) = on_wait.take() {
+            on_wait();
+        }
+        thread::sleep(PAUSE);
+    };
     remove_unfinished(directory, is_ours)?;
     Ok(lock)
 }
 
-/// Whether an error says that a directory cannot be written, so that another is tried.
+/// Whether an error says that a directory cannot be written or locked, so that another is tried.
 pub(crate) fn is_unwritable(directory: &Path, error: &TextsError) -> bool {
     let TextsError::File(error) = error else { return false };
-    error.path.starts_with(directory)
-        && matches!(error.source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+    let refused = matches!(error.source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
+    error.path.starts_with(directory) && (refused || error.action == DirectoryLock::ACTION)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::path::Path;
+
+    use toller_files::{DirectoryLock, FileError};
+
+    use super::is_unwritable;
+
+    #[test]
+    fn a_file_system_without_locks_is_not_written() {
+        let directory = Path::new("cache/texts");
+        let is_left = |action, kind: ErrorKind| {
+            is_unwritable(directory, &FileError::new(action, directory.join(".lock"), kind.into()).into())
+        };
+        assert!(is_left(DirectoryLock::ACTION, ErrorKind::Unsupported));
+        assert!(is_left("create", ErrorKind::PermissionDenied));
+        assert!(!is_left("write", ErrorKind::StorageFull));
+    }
 }

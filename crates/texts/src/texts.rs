@@ -55,12 +55,13 @@ struct OpenSource {
 
 impl Texts {
     /// Opens the texts of a collection. Their index is built first if there is none, if it is damaged, or if
-    /// the files have changed (by name, size and time of writing). The texts of input that can be read only
-    /// once, and of copies of such input, are kept in the temporary directory.
+    /// the files have changed (by name, size and time of writing). If another process is writing one, it is
+    /// waited for. The texts of input that can be read only once, and of copies of such input, are kept in
+    /// the temporary directory.
     ///
     /// # Errors
     /// Files that cannot be read or written, bad records and duplicate identifiers (unless `options` skip
-    /// them), and an index that another process is writing.
+    /// them).
     pub fn open(
         inputs: &[Input],
         options: &TextsOptions,
@@ -117,29 +118,36 @@ impl Texts {
     ) -> Result<Self, TextsError> {
         let sources: Vec<Source> = inputs.iter().map(Source::of).collect::<Result<_, _>>()?;
         let path = directory.join(MANIFEST);
-        let instead_of = match FORMAT.read::<Manifest>(&path)? {
-            Found::Nothing => None,
-            Found::Foreign(_) => {
-                let entry = "a manifest.json of another kind".to_owned();
-                return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
-            }
-            // An index in a directory of the user's may be needed by the other version.
-            Found::OtherVersion(found) if options.directory.is_some() => {
-                return Err(TextsError::FormatVersion { path: directory.to_owned(), found });
-            }
-            Found::OtherVersion(found) => Some(format!("it has format version {found}")),
-            Found::Damaged(reason) => Some(format!("{} is damaged: {reason}", path.display())),
-            Found::Manifest(manifest) => match manifest.difference(&sources, &options.reading) {
-                Some(difference) => Some(difference),
-                None => match Self::map(directory, manifest, inputs) {
-                    Err(TextsError::Damaged { path, reason }) => {
-                        Some(format!("{} is damaged: {reason}", path.display()))
-                    }
-                    opened => return opened,
+        let mut lock = None;
+        let instead_of = loop {
+            let instead_of = match FORMAT.read::<Manifest>(&path)? {
+                Found::Nothing => None,
+                Found::Foreign(_) => {
+                    let entry = "a manifest.json of another kind".to_owned();
+                    return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
+                }
+                // An index in a directory of the user's may be needed by the other version.
+                Found::OtherVersion(found) if options.directory.is_some() => {
+                    return Err(TextsError::FormatVersion { path: directory.to_owned(), found });
+                }
+                Found::OtherVersion(found) => Some(format!("it has format version {found}")),
+                Found::Damaged(reason) => Some(format!("{} is damaged: {reason}", path.display())),
+                Found::Manifest(manifest) => match manifest.difference(&sources, &options.reading) {
+                    Some(difference) => Some(difference),
+                    None => match Self::map(directory, manifest, inputs) {
+                        Err(TextsError::Damaged { path, reason }) => {
+                            Some(format!("{} is damaged: {reason}", path.display()))
+                        }
+                        opened => return opened,
+                    },
                 },
-            },
+            };
+            // Another process may have written one before this one had the lock.
+            if lock.is_some() {
+                break instead_of;
+            }
+            lock = Some(place::lock(directory, || on_event(TextsEvent::Waiting { directory }))?);
         };
-        let _lock = place::lock(directory)?;
         on_event(TextsEvent::Building { directory, instead_of: instead_of.as_deref() });
         let manifest = build(directory, inputs, sources, &options.reading, on_event)?;
         Self::map(directory, manifest, inputs)

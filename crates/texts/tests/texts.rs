@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -196,6 +197,24 @@ fn foreign_directories_are_left_alone() {
     let error = open(&[path], &options).0.unwrap_err();
     assert!(matches!(error, TextsError::DirectoryInUse { .. }), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn an_index_that_several_need_at_once_is_made_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..20_000).map(|id| format!("{id}\ttext {id}\n")).collect();
+    let paths = [write(folder.path(), "c.tsv", lines)];
+    let options = TextsOptions { directory: Some(folder.path().join("index")), ..TextsOptions::default() };
+    let one = || {
+        let (texts, made) = open(&paths, &options);
+        assert_eq!(texts.unwrap().get("7").unwrap().unwrap().text, "text 7");
+        made
+    };
+    let made: Vec<Made> = thread::scope(|scope| {
+        let threads = [0; 4].map(|_| scope.spawn(one));
+        threads.map(|thread| thread.join().unwrap()).into()
+    });
+    assert_eq!(made.concat(), [None]);
 }
 
 #[test]

@@ -122,17 +122,26 @@ impl EncodeArgs {
     pub fn store(&self) -> &Path {
         &self.output
     }
+
+    /// Refuses `--overwrite` where a scheduler may run the command several times until it is done.
+    pub fn check_resumes(&self) -> Result<(), UsageError> {
+        if self.overwrite {
+            let hint = format!("leave it out; if {} is there, remove it first", self.output.display());
+            return Err(UsageError::new("with --overwrite each try of a shard would begin again", hint));
+        }
+        Ok(())
+    }
 }
 
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a store")?;
     let part = args.shard.map(|shard| shard.resolve(ui)).transpose()?;
     let options = EncodeOptions { part, ..options(args)? };
-    // First, so that Ctrl-C leaves nothing behind from here on.
-    let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let engine = engine::open(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
     let source = source(args, &engine, ui)?;
+    // Before this, Ctrl-C stops at once: a survey may take minutes, and nothing of it is kept.
+    let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);
     if report.duration.is_zero() {

@@ -5,7 +5,7 @@ use toller_shares::{MergeError, Merged, merge};
 
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::run_output::RunOutputArgs;
-use crate::error::Failure;
+use crate::error::{Failure, UsageError};
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
@@ -24,6 +24,10 @@ pub struct MergeArgs {
 
 pub fn run(args: &MergeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check(&Inputs::files(&args.parts), ui)?;
+    if args.parts.iter().any(|part| part.as_os_str() == "-") {
+        let hint = "name the files that `toller search --shard` wrote";
+        return Err(UsageError::new("partial runs are not read from stdin", hint).into());
+    }
     let stop = interrupt::flag(ui, "stopping")?;
     let merged = args.output.write(ui, |run| merge(&args.parts, run, &stop).map_err(failure))?;
     let Merged { shards, queries, k, documents, hits } = merged;

@@ -3,13 +3,25 @@
 use std::path::Path;
 
 use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
-use toller_engine::{Engine, TextSource, query_files};
+use toller_engine::{Engine, TextSource, beir_corpus, query_files};
+use toller_files::is_data_below;
 use toller_ir::{Setting, counted};
 
 use crate::args::input::{CORPUS_FORMAT, QUERIES_FORMAT};
 use crate::args::paths::InputPath;
-use crate::error::Context;
+use crate::error::{Context, UsageError};
 use crate::ui::Ui;
+
+/// Refuses an output in a folder that is read: the next command would take its files for texts.
+fn check_outside(corpus: &[InputPath], output: &Path) -> Result<(), UsageError> {
+    let holds = |folder: &&InputPath| beir_corpus(folder).is_none() && is_data_below(folder, output);
+    let Some(folder) = corpus.iter().find(holds) else { return Ok(()) };
+    let (output, folder) = (output.display(), folder.display());
+    Err(UsageError::new(
+        format!("--output {output} lies in {folder}, whose files are all read as the collection"),
+        "give --output a folder elsewhere, or name the files of the collection",
+    ))
+}
 
 /// Surveys a collection.
 pub fn collection(
@@ -19,6 +31,7 @@ pub fn collection(
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<TextSource> {
+    check_outside(corpus, output)?;
     let source = engine
         .collection(&engine.collection_files(corpus)?, output, reading)
         .with_flag(Setting::Format, CORPUS_FORMAT)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use toller_files::{Compression, InputReader};
+use toller_files::{Compression, FileError, InputReader, WatchedFile};
 use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
@@ -17,6 +17,7 @@ use crate::parquet::{Column, ParquetSource, Value};
 /// Reads the columns `id`, `text` and, if there is one, `title` (with all the names of other formats).
 pub(crate) struct ParquetPassages {
     file: String,
+    watched: Option<WatchedFile>,
     reader: SerializedFileReader<ParquetSource>,
     /// The indexes of the leaf columns.
     id: usize,
@@ -60,10 +61,11 @@ impl ParquetPassages {
                 "decompress it first; Parquet compresses inside",
             ));
         }
-        let Some(source) = ParquetSource::open(reader.input())? else {
+        let Some(source) = ParquetSource::open(reader)? else {
             return Err(unsupported("Parquet cannot be read from a stream", "save it as a file first"));
         };
-        let reader = guard(&file, || SerializedFileReader::new(source))?;
+        let watched = reader.file().cloned();
+        let reader = guard(&file, watched.as_ref(), || SerializedFileReader::new(source))?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let find = |names: &[String]| {
             names.iter().find_map(|name| {
@@ -89,6 +91,7 @@ impl ParquetPassages {
             title,
             context,
             file,
+            watched,
             reader,
             max_text_bytes,
             next_group: 0,
@@ -106,7 +109,7 @@ impl ParquetPassages {
         if self.next_group >= self.reader.num_row_groups() {
             return Ok(false);
         }
-        let group = guard(&self.file, || {
+        let group = guard(&self.file, self.watched.as_ref(), || {
             let group = self.reader.get_row_group(self.next_group)?;
             let column = |index: usize| Column::open(group.as_ref(), index);
             Ok(RowGroup {
@@ -164,7 +167,7 @@ impl PassageSource for ParquetPassages {
         let Some(group) = &mut self.group else { return Ok(None) };
         group.rows_left -= 1;
         self.row += 1;
-        let (id, text, title, context) = guard(&self.file, || {
+        let (id, text, title, context) = guard(&self.file, self.watched.as_ref(), || {
             let optional = |column: &mut Option<Column>| column.as_mut().map(Column::next).transpose();
             let (title, context) = (optional(&mut group.title)?, optional(&mut group.context)?);
             Ok((group.id.next()?, group.text.next()?, title.flatten(), context.flatten()))
@@ -189,11 +192,14 @@ impl PassageSource for ParquetPassages {
     }
 }
 
-/// Runs a call into the parquet crate; what goes wrong is the fault of `file`.
-fn guard<T>(file: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, CorpusError> {
-    crate::parquet::guard(call).map_err(|error| CorpusError::Broken {
-        file: file.to_owned(),
-        format: "parquet",
-        message: error.to_string(),
+/// Runs a call into the parquet crate; what goes wrong is the fault of `file`, or of who has changed it.
+fn guard<T>(
+    file: &str,
+    watched: Option<&WatchedFile>,
+    call: impl FnOnce() -> Result<T, ParquetError>,
+) -> Result<T, CorpusError> {
+    crate::parquet::guard(call).map_err(|error| match watched.map(WatchedFile::check) {
+        Some(Err(changed)) => FileError::new("read", file, changed).into(),
+        _ => CorpusError::Broken { file: file.to_owned(), format: "parquet", message: error.to_string() },
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use toller_files::{Compression, Input, InputReader};
+use toller_files::{Compression, Input, InputReader, Stamp, WatchedFile, has_changed};
 use toller_ir::{Passage, Position};
 
 use crate::collection::CollectionFormat;
@@ -42,6 +42,10 @@ pub struct CollectionReader {
     names: Vec<String>,
     /// How many of the inputs have been opened.
     opened: usize,
+    /// The size and age of each opened input, for regular files.
+    stamps: Vec<Option<Stamp>>,
+    /// The same of all inputs when they were read before; empty if they were not.
+    expected: Vec<Option<Stamp>>,
     current: Option<Box<dyn PassageSource + Send>>,
     options: ReadOptions<CollectionFormat>,
     skipped: SkipReport,
@@ -70,10 +74,24 @@ pub fn open_collection(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,
 ) -> Result<CollectionReader, CorpusError> {
+    reopen_collection(inputs, options, &[])
+}
+
+/// As [`open_collection`], for another pass over the same bytes: `stamps` are those of the
+/// [survey](crate::Survey::stamps), and a file that is not what it was then is an error when its turn comes.
+///
+/// # Errors
+/// As [`open_collection`]; when the first file has changed.
+pub fn reopen_collection(
+    inputs: &[Input],
+    options: &ReadOptions<CollectionFormat>,
+    stamps: &[Option<Stamp>],
+) -> Result<CollectionReader, CorpusError> {
     for input in inputs {
         input.stamp()?;
     }
     let mut reader = CollectionReader::new(inputs.to_vec(), options);
+    reader.expected = stamps.to_vec();
     reader.open_next()?;
     Ok(reader)
 }
@@ -110,6 +128,8 @@ impl CollectionReader {
             names: inputs.iter().map(Input::to_string).collect(),
             inputs,
             opened: 0,
+            stamps: Vec::new(),
+            expected: Vec::new(),
             current: None,
             options: options.clone(),
             skipped: SkipReport::default(),
@@ -138,6 +158,12 @@ impl CollectionReader {
     #[must_use]
     pub fn skipped(&self) -> &SkipReport {
         &self.skipped
+    }
+
+    /// The size and age of each input that was opened so far; `None` for what is no regular file.
+    #[must_use]
+    pub fn stamps(&self) -> &[Option<Stamp>] {
+        &self.stamps
     }
 
     /// Where the passage that was yielded last is.
@@ -182,9 +208,14 @@ impl CollectionReader {
     fn open_next(&mut self) -> Result<bool, CorpusError> {
         self.current = None;
         let Some(input) = self.inputs.get(self.opened) else { return Ok(false) };
+        let reader = InputReader::open_counted(input, Arc::clone(&self.bytes_read))?;
+        let stamp = reader.file().map(WatchedFile::stamp);
+        if self.expected.get(self.opened).is_some_and(|expected| *expected != stamp) {
+            return Err(input.error("read", has_changed()).into());
+        }
         self.records = 0;
         self.opened += 1;
-        let reader = InputReader::open_counted(input, Arc::clone(&self.bytes_read))?;
+        self.stamps.push(stamp);
         self.start(reader)?;
         Ok(true)
     }

@@ -1,14 +1,13 @@
 //! Where Parquet files are read from: files, and objects of object stores block by block.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
-use toller_files::{FileError, Input, Object};
+use toller_files::{FileError, InputReader, Object, WatchedFile};
 use toller_ir::locked;
 
 /// The bytes of an object that one request asks for.
@@ -20,7 +19,7 @@ const KEPT_BLOCKS: usize = 8;
 /// A Parquet file, or an object that is one.
 pub enum ParquetSource {
     /// A file.
-    File(File),
+    File(WatchedFile),
     /// An object.
     Object(Arc<Blocks>),
 }
@@ -38,16 +37,16 @@ struct BlocksFrom {
 }
 
 impl ParquetSource {
-    /// Opens an input; `None` for what is not a file, a spooled file or an object.
+    /// What `reader` has opened, and must not read from then on; `None` for what is neither a file, a spooled
+    /// file nor an object.
     ///
     /// # Errors
-    /// When the input cannot be opened.
-    pub fn open(input: &Input) -> std::result::Result<Option<Self>, FileError> {
-        if let Some(object) = input.object()? {
+    /// When the object cannot be opened.
+    pub fn open(reader: &InputReader) -> std::result::Result<Option<Self>, FileError> {
+        if let Some(object) = reader.input().object()? {
             return Ok(Some(Self::Object(Arc::new(Blocks { object, kept: Mutex::default() }))));
         }
-        let Some(path) = input.path().filter(|_| !input.reads_once()) else { return Ok(None) };
-        File::open(path).map(Self::File).map(Some).map_err(|error| input.error("open", error))
+        Ok(reader.file().cloned().map(Self::File))
     }
 }
 
@@ -89,7 +88,7 @@ impl Read for BlocksFrom {
 impl Length for ParquetSource {
     fn len(&self) -> u64 {
         match self {
-            Self::File(file) => file.len(),
+            Self::File(file) => file.file().len(),
             Self::Object(blocks) => blocks.object.stamp().bytes,
         }
     }
@@ -100,14 +99,22 @@ impl ChunkReader for ParquetSource {
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         Ok(BufReader::new(match self {
-            Self::File(file) => Box::new(file.get_read(start)?.into_inner()),
+            Self::File(file) => {
+                let mut place = file.file();
+                place.seek(SeekFrom::Start(start))?;
+                Box::new(file.clone())
+            }
             Self::Object(blocks) => Box::new(BlocksFrom { blocks: Arc::clone(blocks), position: start }),
         }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         let blocks = match self {
-            Self::File(file) => return file.get_bytes(start, length),
+            Self::File(file) => {
+                let bytes = file.file().get_bytes(start, length)?;
+                file.check()?;
+                return Ok(bytes);
+            }
             Self::Object(blocks) => blocks,
         };
         let first = blocks.at(start)?;

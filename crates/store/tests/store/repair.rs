@@ -83,6 +83,29 @@ fn an_unfinished_store_is_repaired_before_it_is_continued() -> TestResult {
 }
 
 #[test]
+fn rows_that_turn_out_to_be_wrong_are_withdrawn() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let (store, other) = (directory.path().join("store"), directory.path().join("other"));
+    write(&other, spec(11))?;
+    interrupt(&store, spec(11), 7)?;
+    fs::remove_file(shard(&store, 0))?;
+
+    let mut writer = StoreWriter::create_or_resume(&store, spec(11))?;
+    assert_eq!(writer.missing_rows(), ranges(&[(0, 3), (6, 11)]));
+    for row in 0..6 {
+        writer.push(&format!("wrong {row}"), &[0.25; 4])?;
+    }
+    assert_eq!(writer.rows_done(), 9);
+    writer.withdraw()?;
+
+    let writer = StoreWriter::create_or_resume(&store, spec(11))?;
+    assert_eq!(writer.missing_rows(), ranges(&[(0, 3), (6, 11)]));
+    finish(writer)?;
+    assert_eq!(files(&store)?, files(&other)?);
+    Ok(())
+}
+
+#[test]
 fn rows_that_are_not_pushed_leave_the_store_damaged() -> TestResult {
     let directory = tempfile::tempdir()?;
     let store = directory.path();

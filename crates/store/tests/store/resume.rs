@@ -166,11 +166,12 @@ fn a_different_spec_is_refused_field_by_field() -> TestResult {
 
 #[test]
 fn what_is_not_a_store_is_left_alone() -> TestResult {
-    let foreign: [(&str, &str, bool); 4] = [
+    let foreign: [(&str, &str, bool); 5] = [
         ("notes.txt", "mine", true),
         ("manifest.json", "{\"name\": \"a web page\", \"icons\": []}", true),
         ("shard-00000.safetensors", "weights", true),
         (".lock", "", false),
+        (".nfs0000000000a1b2c3", "", false),
     ];
     for (name, content, refused) in foreign {
         let directory = tempfile::tempdir()?;

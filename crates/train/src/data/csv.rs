@@ -32,7 +32,7 @@ pub(super) fn write_lines(path: &Path, reader: InputReader, out: &mut impl Write
         position: Position::Line(line),
         problem,
     };
-    let mut rows = QuotedRows::new(reader, ReadOptions::MAX_LINE_BYTES, ',');
+    let mut rows = QuotedRows::new(reader, ReadOptions::<()>::MAX_LINE_BYTES, ',');
     let (mut header, mut written) = (None, 0);
     while rows.advance()? {
         let (fields, line) = (rows.fields(), rows.line());

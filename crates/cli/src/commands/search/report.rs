@@ -46,7 +46,10 @@ impl Report<'_> {
     pub(super) fn print(&self, ui: &Ui) -> crate::Result<()> {
         let Self { args, ref output, documents, ref found, prepare_secs, search_secs } = *self;
         let Found { queries, hits, ref unfound, nominated, most_nominated } = *found;
-        unfound.warn(ui);
+        // Other shares may have hits of these queries.
+        if args.shard.is_none() {
+            unfound.warn(ui);
+        }
         let rate = queries as f64 / search_secs.max(1e-9);
         ui.status(format!(
             "searched {} for {} in {search_secs:.2} s ({rate:.0} queries/s)\n\

@@ -53,6 +53,7 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
     let (parsed, missing) = parsed(command, args)?;
     let work = match (command, parsed) {
         (SlurmCommand::Encode(_), Command::Encode(encode)) => {
+            encode.check_resumes()?;
             Work::Encode { store: encode.store().display().to_string() }
         }
         (SlurmCommand::Search(_), Command::Search(search)) => {
@@ -122,9 +123,13 @@ fn parsed(command: &SlurmCommand, args: &ScriptArgs) -> Result<(Command, Vec<Pat
             format!("`toller {name} --help` lists what it takes; --shard is added by the script"),
         )
     })?;
-    let missing =
-        inputs(&root, &matches).filter(|input| !is_object_url(&input.to_string_lossy()) && !input.exists());
-    Ok((cli.command, missing.collect()))
+    let mut missing: Vec<PathBuf> = inputs(&root, &matches).collect();
+    if missing.iter().any(|input| input.as_os_str() == "-") {
+        let message = "- is standard input, which the tasks of a job do not have";
+        return Err(UsageError::new(message, "write it to a file, and name that"));
+    }
+    missing.retain(|input| !is_object_url(&input.to_string_lossy()) && !input.exists());
+    Ok((cli.command, missing))
 }
 
 /// The files and directories that a command line reads.

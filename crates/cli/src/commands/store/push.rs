@@ -20,7 +20,7 @@ pub struct PushArgs {
     #[arg(value_name = "URL")]
     url: String,
 
-    /// Replace another store that is there
+    /// Replace another store that is there; of the same store, send all files again
     #[arg(long)]
     overwrite: bool,
 }

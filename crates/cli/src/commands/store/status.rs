@@ -1,6 +1,6 @@
 //! `toller store status`: whether a store is complete, for people and scripts.
 
-use toller_store::{OpenOptions, StoreError, find_damage, status};
+use toller_store::{OpenOptions, StoreError, find_damage, find_damaged_codes, status};
 
 use crate::args::paths::InputPath;
 use crate::error::Remedied;
@@ -8,8 +8,9 @@ use crate::ui::Ui;
 
 /// Says which parts of a store are there and which are missing; the exit status is 0 if it is complete.
 ///
-/// A store in parts needs no further step: once all parts are complete, it is opened as one store. Files
-/// must be there with their whole length; `toller store verify` reads them and compares their checksums.
+/// A store in parts needs no further step: once all parts are complete, it is opened as one store. Files,
+/// those of codes too, must be there with their whole length; `toller store verify` reads them and compares
+/// their checksums.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
     /// Store, written whole or in parts
@@ -19,7 +20,9 @@ pub struct StatusArgs {
 
 pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
     let found = status(&args.store)?;
-    let damaged = find_damage(&found.parts, &OpenOptions { verify: false, progress: None })?;
+    let options = OpenOptions { verify: false, progress: None };
+    let damaged = find_damage(&found.parts, &options)?;
+    let damaged_codes = find_damaged_codes(&found.parts, &options)?;
     let (rows, expected, of) = (found.rows(), found.rows_expected(), found.of);
     let to_do = found.to_do();
     let finished = of as usize - to_do.len();
@@ -31,7 +34,7 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
             });
             serde_json::json!({
                 "store": args.store.display().to_string(),
-                "complete": to_do.is_empty() && damaged.is_empty(),
+                "complete": to_do.is_empty() && damaged.is_empty() && damaged_codes.is_empty(),
                 "parts": of,
                 "parts_finished": finished,
                 "missing": found.missing,
@@ -39,6 +42,7 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
                 "rows": rows,
                 "rows_expected": expected,
                 "damaged_shards": damaged.len(),
+                "damaged_codes": damaged_codes.len(),
             })
         },
         |out| {
@@ -51,7 +55,8 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
                 let (rows, expected) = (part.manifest.count, part.manifest.spec.expected_rows());
                 writeln!(out, "unfinished   {index}: {rows} of {expected} rows")?;
             }
-            damaged.iter().try_for_each(|damage| writeln!(out, "damaged      {}", damage.error))
+            let mut damaged = damaged.iter().chain(&damaged_codes);
+            damaged.try_for_each(|damage| writeln!(out, "damaged      {}", damage.error))
         },
     )?;
     if let Some(damage) = damaged.first() {
@@ -63,7 +68,7 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
         .into());
     }
     if to_do.is_empty() {
-        return Ok(());
+        return damaged_codes.into_iter().next().map_or(Ok(()), |damage| Err(damage.error.into()));
     }
     if of > 1 {
         let message = format!("{} of {of} parts are not complete: {}", to_do.len(), listed(&to_do));
