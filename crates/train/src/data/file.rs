@@ -31,7 +31,7 @@ pub struct BadRecords {
     pub first: TrainError,
 }
 
-/// Lines that show whether a file has texts: numbers alone in all of them are no accident.
+/// Lines that show whether a file has texts: if all of them hold only numbers, that is not by accident.
 const SHOWING: usize = 200;
 
 impl ExampleFile {
