@@ -446,8 +446,8 @@ fn guesses_from_hard_data_cost_no_hits() {
     }
 }
 
-/// On the machine's GPU, or on a stand-in if it has none: data of which bounds that are too narrow would lose hits.
-/// Each engine is a test of its own, so that one that fails does not hide what the others find.
+/// On the machine's GPU, or on a stand-in if it has none: data that loses hits if bounds are too narrow. Each
+/// engine is a test of its own, so that one that fails does not hide what the others find.
 mod hard_data {
     use super::*;
     use crate::cuda::tests::of_machine;
