@@ -251,7 +251,7 @@ fn program_lines(path: &Path) -> Vec<String> {
     without_tests(code_lines(path))
 }
 
-/// Leaves out each item that is for tests alone; from a module of tests on, everything: it is the last item.
+/// Leaves out each item that is only for tests; from a module of tests on, everything: it is the last item.
 fn without_tests(lines: Vec<String>) -> Vec<String> {
     let mut program = Vec::new();
     let mut lines = lines.into_iter();
