@@ -278,7 +278,7 @@ fn small_sizes_on_every_device() {
     }
 }
 
-/// The kernels that the machine's GPU chooses. Each choice is a test of its own, so that one that fails does not
+/// The kernels that the machine's GPU chooses. Each choice has its own test, so that one that fails does not
 /// hide what the others find.
 mod a_million_vectors {
     use toller_gpu::Preference;

@@ -35,7 +35,8 @@ pub struct BadRecords {
 const SHOWING: usize = 200;
 
 impl ExampleFile {
-    /// Maps a file, and checks every record. Of a compressed file, of CSV and of Parquet, a temporary copy is mapped.
+    /// Maps a file, and checks every record. For a compressed file, CSV and Parquet, a temporary copy is
+    /// mapped.
     ///
     /// # Errors
     /// When the file cannot be read, or has a bad record.
