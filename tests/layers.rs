@@ -153,6 +153,61 @@ fn comments_are_wrapped() {
     }
 }
 
+/// What reads as translated, and the usual English.
+const TRANSLATED: [(&str, &str); 6] = [
+    (" anew", "again"),
+    ("as good as", "almost"),
+    ("in vain", "without success"),
+    (" lacks", "is missing"),
+    ("once more", "again"),
+    ("vouches", "guarantees"),
+];
+
+#[test]
+fn comments_are_in_usual_english() {
+    let mut found = Vec::new();
+    for path in FOLDERS.iter().flat_map(|folder| rust_files(&root().join(folder))) {
+        for (number, line) in (1..).zip(fs::read_to_string(&path).unwrap().lines()) {
+            let usual = usual_instead(line);
+            found.extend(usual.map(|usual| format!("{}:{number}: write {usual:?}", path.display())));
+        }
+    }
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn the_check_of_english_notices_what_reads_as_translated() {
+    for line in
+        ["// Read anew.", "    /// The caller vouches for it.", "//! Marks are no letters, and so on."]
+    {
+        assert!(usual_instead(line).is_some(), "{line}");
+    }
+    for line in ["f(\"anew\");", "// There is no file.", "/// is no file", "// It is no longer than that."] {
+        assert!(usual_instead(line).is_none(), "{line}");
+    }
+}
+
+/// The usual English, if the line is a comment with something that reads as translated.
+fn usual_instead(line: &str) -> Option<&'static str> {
+    let comment = line.trim_start().strip_prefix("//")?;
+    let listed = TRANSLATED.iter().find(|(phrase, _)| comment.contains(phrase));
+    listed.map(|(_, usual)| *usual).or_else(|| negates_a_noun(comment).then_some("is not a"))
+}
+
+/// Whether "is no" or "are no" comes before a noun, and not after "there".
+fn negates_a_noun(comment: &str) -> bool {
+    let is_before_a_noun = |phrase: &str, at: usize| {
+        let before = comment[..at].trim_start_matches(['/', '!', ' ']);
+        let next = comment[at + phrase.len()..].split(' ').next().unwrap_or_default();
+        // Longer, faster: usual after "no".
+        let compares = next.trim_end_matches([',', '.', ':', ';']).ends_with("er");
+        !before.is_empty() && !before.to_lowercase().ends_with("there") && !compares
+    };
+    [" is no ", " are no "]
+        .iter()
+        .any(|phrase| comment.match_indices(phrase).any(|(at, _)| is_before_a_noun(phrase, at)))
+}
+
 #[test]
 fn the_environment_is_read_in_one_file() {
     let env_file = root().join("crates/hub/src/env.rs");
@@ -251,7 +306,7 @@ fn program_lines(path: &Path) -> Vec<String> {
     without_tests(code_lines(path))
 }
 
-/// Leaves out each item that is for tests alone; from a module of tests on, everything: it is the last item.
+/// Leaves out each item that is only for tests; from a module of tests on, everything: it is the last item.
 fn without_tests(lines: Vec<String>) -> Vec<String> {
     let mut program = Vec::new();
     let mut lines = lines.into_iter();

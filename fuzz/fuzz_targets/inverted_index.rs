@@ -1,4 +1,4 @@
-//! Inverted indexes of which the checksums are not verified: no change makes a search panic.
+//! Inverted indexes whose checksums are not verified: no change makes a search panic.
 #![no_main]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Stores of which the checksums are not verified: no change makes a reader panic.
+//! Stores whose checksums are not verified: no change makes a reader panic.
 #![no_main]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What fuzz targets share: a directory of which one file is changed at the places that the input chooses.
+//! What fuzz targets share: a directory with one file that is changed at the places that the input chooses.
 
 use std::fs;
 use std::path::Path;

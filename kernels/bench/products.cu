@@ -1,7 +1,7 @@
 // A matrix product alone, with the main loop of the scan with bulk copies: C = A B^T of f16 with f32 sums.
 //
 // One warpgroup copies slices of 64 numbers with bulk tensor copies (TMA); two or three others multiply 64
-// rows each with wgmma. They meet only at mbarriers. Two shapes of the tile are compared. sm_90a alone has
+// rows each with wgmma. They meet only at mbarriers. Two shapes of the tile are compared. Only sm_90a has
 // these instructions.
 #include "../common/products.cuh"
 #include "../common/ring.cuh"

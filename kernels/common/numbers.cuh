@@ -13,7 +13,7 @@ __device__ inline float round_off_bits(float x) {
     return __uint_as_float((bits + half + (bits >> BITS & 1)) & ~((1u << BITS) - 1));
 }
 
-// `x`, of which the compiler no longer knows what was computed from it.
+// `x`, but the compiler no longer knows what was computed from it.
 __device__ inline float forgotten(float x) {
 #ifdef __CUDA_ARCH__
     asm volatile("" : "+f"(x));

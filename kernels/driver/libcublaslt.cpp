@@ -72,7 +72,7 @@ Status set(T *field, const void *value, size_t bytes) {
     return OK;
 }
 
-// Whether the layouts are those of weight, states and results, and the operation a linear layer's.
+// Whether the layouts fit weight, states and results, and the operation is a linear layer's.
 bool is_linear(const Operation &operation, const Layout &weight, const Layout &x, const Layout &c, const Layout &out) {
     return operation.transposes_a == TRANSPOSED && operation.epilogue == ADDS_BIAS && weight.rows == x.rows && out.rows == weight.columns &&
            out.columns == x.columns && c.rows == out.rows && c.columns == out.columns && weight.rows % 8 == 0 && out.rows % 8 == 0;

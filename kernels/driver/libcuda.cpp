@@ -79,7 +79,7 @@ struct Settings {
         return true;
     }
 
-    // A test of a failure that does not happen is none.
+    // A test of a failure that does not happen tests nothing.
     ~Settings() {
         if (!fails.empty() && !has_failed) std::fprintf(stderr, "stand-in: no call of %s has failed\n", fails.c_str());
     }

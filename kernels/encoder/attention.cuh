@@ -279,7 +279,7 @@ __device__ inline void attend(const toller_attention_args &args) {
         __syncthreads();
         float scores[KEY_FRAGMENTS][4] = {}, scale[2];
         multiply_keys<States, SIZE>(scores, shared_address(0), shared_address(keys_at(stage)));
-        // Nearly all tiles of most models are whole. The choice depends on the sequence alone.
+        // Nearly all tiles of most models are whole. The choice depends only on the sequence.
         const bool sees_all = args.bias == nullptr && (last_query <= key || last_query - key <= args.before) &&
                               (key + KEYS <= tile.first_query || key + KEYS - 1 - tile.first_query <= args.after);
         if (!sees_all) {

@@ -19,7 +19,7 @@ __device__ inline void pool_unit(float (&to)[UNIT], const toller_pool_args &args
     }
     if (pooling == TOLLER_POOLING_MAX) load(to, first);
     const bool is_weighted = pooling == TOLLER_POOLING_WEIGHTED_MEAN;
-    // A thread sums all tokens of a text. So the time is that of loads, of which several are under way.
+    // A thread sums all tokens of a text. So loads take the time, and several are under way at once.
 #pragma unroll 8
     for (uint32_t token = first; token < end; ++token) {
         float x[UNIT];

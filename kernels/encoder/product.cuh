@@ -38,8 +38,8 @@ __device__ inline void add(float (&x)[UNIT], const float (&y)[UNIT]) {
     for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] += y[i];
 }
 
-// Writes the results of a patch, whose first sum is that of `row` with row `column` of the weight. A lane has
-// one unit of several rows. So it loads the biases once, and all residuals before the first is needed.
+// Writes the results of a patch, whose first sum is of `row` with row `column` of the weight. A lane has one
+// unit of several rows. So it loads the biases once, and all residuals before the first is needed.
 template <class States, int FRAGMENTS, bool IS_GATED>
 __device__ inline void write_patch(const toller_product_args &args, Patch<FRAGMENTS> patch, uint64_t row, uint32_t column) {
     constexpr uint32_t STEP = IS_GATED ? 2 : 1, ACROSS = FRAGMENTS / STEP, ROWS_AT_ONCE = 32 / ACROSS;

@@ -39,7 +39,7 @@ __device__ inline bool is_excluded(const toller_scan_args &args, uint32_t query,
     return from < offsets[query + 1] && excluded[from] == ordinal;
 }
 
-// Whether a row that reaches its query's threshold is a candidate: it is no padding, and no filter drops it.
+// Whether a row that reaches its query's threshold is a candidate: it is not padding, and no filter drops it.
 __device__ inline bool is_candidate(const toller_scan_args &args, uint32_t row, uint32_t query) {
     const uint32_t ordinal = args.first_ordinal + row;
     return row < args.row_count && query < args.query_count && is_allowed(args, ordinal) && !is_excluded(args, query, ordinal);
@@ -79,7 +79,7 @@ __device__ inline void append(const toller_scan_args &args, uint32_t query, cons
     }
 }
 
-// Nominates from a fragment with at least one hit. `row` and `query` are those of the lane's first sum.
+// Nominates from a fragment with at least one hit. `row` and `query` belong to the lane's first sum.
 template <class Format>
 __device__ inline void nominate_fragment(const toller_scan_args &args, const typename Format::Sum (&sums)[4],
                                          const RowFacts (&rows)[2], uint32_t row, uint32_t query,
@@ -111,7 +111,7 @@ struct TileHits {
     Shared<TileHit> hits;
     Shared<uint32_t> count; // [1]
 
-    // Adds a fragment's hits, if they all fit. All lanes take part. `place` is that of the lane's first sum.
+    // Adds a fragment's hits, if they all fit. All lanes take part. `place` belongs to the lane's first sum.
     template <class Format>
     __device__ bool add(const typename Format::Sum (&sums)[4], const RowFacts (&rows)[2], uint32_t place,
                         const QueryPair &pair) const {

@@ -56,10 +56,10 @@ __device__ inline uint32_t prune(SelectMemory memory, Global<toller_candidate> c
 }
 
 // What the `depth`-th best of a sample's candidates is believed to score. Candidates of earlier slabs, whose
-// scores are known, are no part of the sample.
+// scores are known, are not part of the sample.
 __device__ inline float guessed(SelectMemory memory, Global<toller_candidate> candidates, uint32_t count, uint32_t depth) {
     if (count < depth) return -INFINITE;
-    // Number 0 is no key of a finite score. It also stands for rows without bounds.
+    // Number 0 is not the key of a finite score. It also stands for rows without bounds.
     const auto middle = [&](uint32_t i) {
         const toller_candidate candidate = candidates[i];
         const float between = candidate.lower / 2 + candidate.upper / 2;

@@ -113,7 +113,7 @@ fn a_file_cannot_be_called_as_the_row_of_the_mean() {
         .fails(1, &["a group is called 'macro'", "hint: give the group another name"]);
 }
 
-/// Positives and negatives for DPR, from answers alone.
+/// Positives and negatives for DPR, from only the answers.
 #[test]
 fn answers_judge_what_was_retrieved() {
     let workspace = workspace();
@@ -157,7 +157,7 @@ fn ways_to_look_for_answers() {
     // As a pattern, the answer is found within a word.
     assert_eq!(mean("--matching regex"), json!((0.5 + 1.0 + 0.0 + 1.0) / 4.0));
 
-    // As in Python, a backslash makes any sign itself; what is no pattern is reported.
+    // As in Python, a backslash makes any sign itself; what is not a pattern is reported.
     workspace.write("trec.jsonl", r#"{"id": "P36-0", "question": "?", "answers": ["rio|\\– z", "(rio"]}"#);
     let by_pattern =
         format!("{ACCURACY} --matching regex --measures RR --json").replace("questions", "trec.jsonl");

@@ -29,7 +29,7 @@ fn words_are_searched_for_and_hits_are_shown() {
     assert_eq!(lines[1], "    Lake Victoria feeds the Nile, the Nile feeds Egypt.");
     assert!(lines[2].starts_with("  2  ") && lines[2].ends_with("d1  Rivers"), "{}", found.stdout);
     assert!(found.stderr.contains("5 documents searched in "), "{}", found.stderr);
-    // Identifiers alone, and as many as --k says.
+    // Only identifiers, and as many as --k says.
     let found = workspace.toller("search nile -q --sparse index --k 1").succeeds();
     assert_eq!((found.stdout.lines().count(), found.stdout.contains("d2"), &*found.stderr), (1, true, ""));
     let nothing = workspace.toller("search zebra --sparse index").succeeds();

@@ -27,7 +27,7 @@ fn value(report: &Value, keys: &[&str]) -> f64 {
 #[test]
 fn one_pass_gives_the_run_that_fuse_does() {
     let workspace = workspace();
-    // A question without any term of the index is in the dense run alone, wherever it is in the file.
+    // A question without any term of the index is only in the dense run, wherever it is in the file.
     let mut lines = workspace.lines("q.jsonl");
     for (at, id) in [(0, "first"), (20, "middle"), (42, "last")] {
         lines.insert(at, format!("{{\"_id\":\"{id}\",\"text\":\"zzyzx\"}}"));
@@ -88,7 +88,7 @@ fn collections_are_matched_by_identifier() {
         ],
     );
     workspace.runs(&format!("{BOTH} --fusion rrf --different-collections --output x.run"));
-    // The document that is missing from the store is found by its words alone.
+    // The document that is missing from the store is found only by its words.
     let found = documents("x.run");
     let (missing, others): (Vec<_>, Vec<_>) = documents("same.run")
         .into_iter()

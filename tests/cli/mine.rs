@@ -165,7 +165,7 @@ fn a_rerankers_scores_decide_what_is_sure_enough() {
         two("d1 0.97, d6 0.99", "d2 0.95, d4 0.5")
     );
     workspace.toller(&format!("{mine} --min-positive-score 0.96")).fails(1, &["no negative for 0 queries"]);
-    // A positive without a score is none: nothing could be learned from it with the others.
+    // A positive without a score does not count: nothing could be learned from it with the others.
     workspace.write("more", "q1 0 d2 1\nq1 0 d5 1\nq1 0 d9 1\n");
     let more = "--qrels more --scores ce.run";
     assert_eq!(jsonl(more), two("d2 0.95", "d1 0.97, d4 0.5, d6 0.99"));

@@ -168,7 +168,7 @@ fn a_recipe_killed_at_any_moment_goes_on() {
         thread::sleep(duration.mul_f64((f64::from(moment) + 0.5) / 6.0));
         child.kill().unwrap();
         cut_short += u32::from(!child.wait().unwrap().success());
-        // Killed once more on the way, then left alone.
+        // Killed again on the way, then left alone.
         let mut child = workspace.spawn(RUN);
         thread::sleep(Duration::from_millis(40));
         child.kill().unwrap();
@@ -291,7 +291,7 @@ fn a_store_or_index_of_the_same_making_is_adopted() {
     let workspace = workspace();
     workspace.runs("run recipe.toml -q");
     let made = workspace.files_in("recipe.work/index");
-    // Another work folder has the index alone, from the command that the log shows.
+    // Another work folder has only the index, from the command that the log shows.
     fs::remove_file(workspace.path("recipe.work/recipe-state.json")).unwrap();
     fs::create_dir(workspace.path("second.work")).unwrap();
     fs::rename(workspace.path("recipe.work/index"), workspace.path("second.work/index")).unwrap();
@@ -508,7 +508,7 @@ fn measured(workspace: &Workspace, recipe: &str, flags: &str) -> Vec<f64> {
     measures.map(|measure| measure["measured"].as_f64().unwrap()).collect()
 }
 
-/// DPR's encoders know token types 0 alone.
+/// DPR's encoders know only token types 0.
 #[test]
 fn recipes_encode_passages_of_dpr_as_dpr_does() {
     let mut found = 0;

@@ -1,5 +1,5 @@
-//! Retrieving: the run is that of searching and then reranking, whatever the first stage, and one report
-//! covers both.
+//! Retrieving: the run is the same as after searching and then reranking, whatever the first stage, and one
+//! report covers both.
 
 use serde_json::json;
 
@@ -33,7 +33,7 @@ const SPARSE: &str = "retrieve --sparse index --queries q.jsonl --rerank cross-e
 /// Searches by `first` for `searched` hits, reranks, retrieves by the flags of both, and compares.
 fn compare(workspace: &Workspace, first: &str, searched: u32, models: &str, flags: &str) {
     let what = format!("{first} {models} {flags}");
-    // Vectors alone are searched for without texts.
+    // A search for only vectors needs no texts.
     let texts = !first.contains("--query-vectors") || first.contains("--sparse");
     let queries = if texts { "--queries q.jsonl" } else { "" };
     let fused = first.contains("--fusion");

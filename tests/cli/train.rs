@@ -206,7 +206,7 @@ fn a_model_without_a_classifier_gets_one() {
         assert!((loss(&log[0]) - 2.0_f64.ln()).abs() < 0.05, "{model}: nearly chance: {}", loss(&log[0]));
         assert!(log.len() < 9 || loss(log.last().unwrap()) < 0.1, "{model}: {}", loss(log.last().unwrap()));
     }
-    // The new weights follow from the seed. Trained further, the classifier is that of the files.
+    // The new weights follow from the seed. Trained further, the classifier comes from the files.
     let weights = |flags: &str, output: &str| {
         workspace.runs(&format!("{train} --model tiny-bert --steps 1 {flags} --output {output}"));
         workspace.read(&format!("{output}/model.safetensors"))

@@ -259,7 +259,7 @@ fn entity_questions_over_fixed_passages() {
     let one =
         carry_out(&workspace, "entity-questions-specialized", &settings, &["relation=P170", "source=paq"]);
     assert_eq!(one.len(), 1);
-    // The passages' encoder is that of the first training.
+    // The passages' encoder comes from the first training.
     let work = "entity-questions-specialized.work";
     let weights =
         |model: &str, tower: &str| workspace.read(&format!("{work}/{model}/{tower}/model.safetensors"));

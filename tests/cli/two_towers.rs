@@ -32,7 +32,7 @@ fn titles_are_given_to_the_towers_as_asked_for() {
             assert_eq!(hits.len(), 7);
             for (document, score) in hits {
                 let in_float64 = expected[query][document].as_f64().unwrap();
-                // Relative to the vectors' lengths, of which the largest product is a lower bound.
+                // Relative to the vectors' lengths; the largest product is a lower bound of them.
                 assert!(
                     (score - in_float64).abs() < 1e-4,
                     "{mode} {query} {document}: {score}, {in_float64}"

@@ -12,7 +12,7 @@ use super::stop_words::StopWords;
 pub(super) enum Words {
     /// By [`Tokens`].
     Standard,
-    /// By [`Tokens`], and at a character that ends a word wherever it is and is no part of the word.
+    /// By [`Tokens`], and at a character that ends a word wherever it is and is not part of the word.
     SplitAt(char),
     /// By ICU's dictionaries, for Thai and Japanese, which are written without spaces between words. Words
     /// begin with a letter or a digit.

@@ -7,7 +7,7 @@ fn category(char: char) -> GeneralCategory {
     CodePointMapData::<GeneralCategory>::new().get(char)
 }
 
-/// Whether a character is a letter. Marks are none, though many marks are alphabetic.
+/// Whether a character is a letter. Marks are not letters, though many are alphabetic.
 pub(super) fn is_letter(char: char) -> bool {
     GeneralCategoryGroup::Letter.contains(category(char))
 }

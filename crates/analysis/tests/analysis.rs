@@ -61,8 +61,8 @@ fn every_name_has_an_analyzer_that_knows_it() -> Outcome {
     Ok(())
 }
 
-/// Words of Thai and Japanese are those of ICU's dictionaries. Java and Kuromoji have other words, so there
-/// is not a fixture.
+/// Words of Thai and Japanese come from ICU's dictionaries. Java and Kuromoji have other words, so there is
+/// no fixture.
 #[test]
 fn thai_is_cut_into_words() -> Outcome {
     let thai = Analyzer::by_name("th")?;

@@ -16,8 +16,8 @@ pub struct Package {
 }
 
 /// Cuts a pool into packages of at most `size` pairs, or of one query if that has more. Queries, and the
-/// documents of a query, come in an order that says nothing about ranks: it depends on `seed` and the
-/// identifiers alone.
+/// documents of a query, come in an order that says nothing about ranks: it depends only on `seed` and the
+/// identifiers.
 #[must_use]
 pub fn packages(pool: &Pool, size: usize, seed: u64) -> Vec<Package> {
     let mut queries: HashMap<&str, Vec<&Pair>> = HashMap::new();

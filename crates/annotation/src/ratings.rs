@@ -48,8 +48,8 @@ impl Ratings {
     }
 
     /// Reads a sheet: CSV with the columns `query_id`, `doc_id` and `grade`, and `annotator` if one file
-    /// holds the work of several. Rows without an annotator are those of `annotator`. Rows without a grade
-    /// are counted. Columns are separated by commas, or by semicolons or tabs, as spreadsheets of other
+    /// holds the work of several. Rows without an annotator count as the work of `annotator`. Rows without a
+    /// grade are counted. Columns are separated by commas, or by semicolons or tabs, as spreadsheets of other
     /// languages write them.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Ratings {
             return Err(wrong(None, "the text is not UTF-8; save it as CSV UTF-8".to_owned()));
         };
         let text = text.trim_start_matches('\u{feff}');
-        // The reader's own count is that of the line before, if lines end in "\r\n".
+        // The reader counts one line too few if lines end in "\r\n".
         let line_at = |position: &csv::Position| {
             let before = text.bytes().take(position.byte() as usize + 1);
             before.filter(|byte| *byte == b'\n').count() + 1

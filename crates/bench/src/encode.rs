@@ -13,7 +13,7 @@ use crate::{BenchError, Budget, Pass, Passes, Timings, measure};
 /// A measured encode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncodePoint {
-    /// The passes. On GPUs the costs are those of kernels.
+    /// The passes. On GPUs the costs are of kernels.
     pub passes: Passes,
     /// Threads that computed, or GPUs.
     pub workers: usize,
@@ -93,7 +93,7 @@ fn tokenize_secs(tower: &TextEncoder, texts: &[String]) -> Result<f64, EncoderEr
     Ok(started.elapsed().as_secs_f64())
 }
 
-/// Rounds of encoding tokenized texts, of which the first warms up.
+/// Rounds of encoding tokenized texts; the first warms up.
 const IDS_ROUNDS: usize = 4;
 
 /// See [`EncodePoint::from_ids_secs`].

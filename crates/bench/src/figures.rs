@@ -54,7 +54,7 @@ impl Size {
 }
 
 /// The time of a search against each size that was varied (against the queries, if none was), with the
-/// machine's floors: a panel each. Figures in `points` are those of every combination of sizes.
+/// machine's floors: a panel each. `points` has the figures of every combination of sizes.
 #[must_use]
 pub fn search_figure(points: &[Point], limits: &Limits, subtitle: String) -> Figure {
     let varied: Vec<Size> = [Size::Vectors, Size::Queries, Size::Hits]

@@ -48,7 +48,7 @@ pub fn read_rate(pieces: &[&[u8]], budget: &Budget) -> f64 {
 const MATRIX: usize = 2048;
 
 /// Operations a second of a large f32 matrix product with all threads, two for a multiply-add; the median of
-/// rounds. The product is that of the crate `gemm`, which knows nothing of this engine's kernels.
+/// rounds. The crate `gemm` computes the product; it knows nothing of this engine's kernels.
 ///
 /// # Errors
 /// [`BenchError::Memory`] if the machine refuses 48 MiB.

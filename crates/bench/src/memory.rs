@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Bytes of physical memory that this process holds now; `None` where the system does not tell.
+/// Bytes of physical memory that this process holds now; `None` if the system does not report them.
 #[must_use]
 pub fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

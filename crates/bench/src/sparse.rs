@@ -29,8 +29,8 @@ impl SparsePoint {
     }
 }
 
-/// Measures searches for `queries`, of which there is at least one: all of them together within `together`,
-/// and one after the other within `alone`. The time has the analysis of the queries in it.
+/// Measures searches for `queries`, at least one: all of them together within `together`, and one after the
+/// other within `alone`. The time includes the analysis of the queries.
 ///
 /// # Errors
 /// Those of the search.

@@ -36,8 +36,8 @@ impl Words {
         Ok(Self { words, special })
     }
 
-    /// A random text of about `tokens` tokens, special tokens included: exactly this many if a text's tokens
-    /// are those of its words, and at least one word.
+    /// A random text of about `tokens` tokens, special tokens included: exactly this many if words are
+    /// tokenized one by one, and at least one word.
     #[must_use]
     pub fn text(&self, tokens: usize, seed: u64) -> String {
         let mut random = Random::new(seed, tokens as u64);

@@ -49,7 +49,7 @@ impl<const STATUS: u8> Refusal<STATUS> {
         Self { message: format!("{flag}: {error}"), ..Self::of(error) }
     }
 
-    /// `message` alone, if no remedy is known.
+    /// Only `message`, if no remedy is known.
     pub fn without_remedy(message: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: None, place: None }
     }

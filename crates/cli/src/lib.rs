@@ -54,7 +54,8 @@ pub fn main(arguments: &[OsString]) -> u8 {
 }
 
 /// Lets a write beyond the limit of a file's size (`ulimit -f`) fail with an error, where the signal SIGXFSZ
-/// would end the process without a word. For the program alone: signals of a process are its owner's.
+/// would end the process without a word. Only for the program: a library must leave the signals of a process
+/// to its owner.
 pub fn refuse_large_files() {
     #[cfg(unix)]
     {

@@ -32,7 +32,7 @@ pub fn table(rows: &[Vec<String>], align: &[Align]) -> String {
 
 /// A cell of a sheet that spreadsheets do not take for a formula, which they would compute.
 pub fn as_text(text: &str) -> String {
-    // An apostrophe that a text has already gets a second one, so that a reader takes the first off alone.
+    // An apostrophe that a text has already gets a second one, so that a reader takes off only the first.
     let start = text.trim_start_matches('\'');
     let is_formula = start.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
     if is_formula { format!("'{text}") } else { text.to_owned() }

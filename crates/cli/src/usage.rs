@@ -129,7 +129,7 @@ fn in_plain_words(said: &str) -> Option<String> {
         let (from, to) = range.split_once("..")?;
         return Some(match to.strip_prefix('=') {
             Some(to) => format!("a whole number from {from} to {to}"),
-            // The end is that of the type.
+            // The range ends where the type does.
             None => format!("a whole number from {from}"),
         });
     }

@@ -35,7 +35,7 @@ named! {
         MissingField = "missing column",
         /// More columns than the format has.
         ExtraColumn = "extra column",
-        /// Columns between spaces, of which an identifier seems to hold some.
+        /// Columns between spaces, where an identifier seems to hold spaces, too.
         SpacedId = "spaces in an id",
         /// A value of a table that is missing.
         Null = "null",

@@ -115,7 +115,7 @@ impl Sniff {
     }
 }
 
-/// Why bytes are no UTF-8 text, and what to do, where their beginning tells.
+/// Why bytes are not UTF-8 text, and what to do, if their beginning shows it.
 fn not_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
     const TAR: std::ops::Range<usize> = 257..262;
     match head {

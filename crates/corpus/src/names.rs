@@ -94,7 +94,7 @@ impl Names {
     }
 
     /// The columns of identifiers and of texts, if `cells` are a header that shows both. Behind usual
-    /// identifiers, the only column that is no title holds the texts, whatever its name.
+    /// identifiers, the only column that is not a title holds the texts, whatever its name.
     pub(crate) fn of_header(&self, cells: &[impl AsRef<str>]) -> Option<(usize, usize)> {
         let id = header_index(cells, &self.id)?;
         let other = || {

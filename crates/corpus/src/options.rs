@@ -76,7 +76,7 @@ impl SkipReport {
         self.add_many(record, 1);
     }
 
-    /// Counts `count` bad records of which `record` is the first.
+    /// Counts `count` bad records; `record` is the first of them.
     pub(crate) fn add_many(&mut self, record: BadRecord, count: u64) {
         *self.counts.entry(record.kind).or_default() += count;
         if self.examples.len() < Self::EXAMPLES {

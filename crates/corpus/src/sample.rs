@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A uniform sample: the records whose identifiers have the smallest hashes. It depends on the seed and the
-/// identifiers alone, not on the order of the records. A larger sample of the same seed has all of a smaller
+/// A uniform sample: the records whose identifiers have the smallest hashes. It depends only on the seed and
+/// the identifiers, not on the order of the records. A larger sample of the same seed has all of a smaller
 /// one.
 #[derive(Clone, Debug)]
 pub struct Sample<T> {
@@ -35,7 +35,7 @@ impl<T> Sample<T> {
         }
     }
 
-    /// The records with their identifiers, in an order that depends on the seed and the identifiers alone.
+    /// The records with their identifiers, in an order that depends only on the seed and the identifiers.
     pub fn into_records(self) -> impl Iterator<Item = (String, T)> {
         self.kept.into_iter().map(|((_, id), record)| (id, record))
     }

@@ -39,7 +39,7 @@ fn pairs_have_grade_one() -> Outcome {
         assert_eq!(triples(&qrels(format!("{header}\n1\ta\n1\tb\n"))?), expected, "{header}");
     }
     assert_eq!(triples(&qrels("doc\tquery\na\t1\nb\t1\n")?), expected);
-    // Words of identifiers are no names, and a line with a grade is no header.
+    // Words of identifiers are not names, and a line with a grade is not a header.
     assert_eq!(triples(&qrels("topic 1\tdoc 2\n")?).len(), 1);
     assert_eq!(triples(&qrels("query 0 doc 1\n")?).len(), 1);
     Ok(())

@@ -45,7 +45,7 @@ fn ranks_in_any_order_are_ranks() -> Outcome {
     let content = "7\td3\t3\n8\td1\t1\n7\td1\t1\n7\td2\t2\n";
     let expected = [("7", "d3", -3.0), ("7", "d1", -1.0), ("7", "d2", -2.0), ("8", "d1", -1.0)];
     assert_eq!(entries(&run(content)?), expected);
-    // Of a file whose beginning alone is looked at, the ranks of a query may be any numbers.
+    // If only the beginning of a file is looked at, the ranks of a query may be any numbers.
     let long: String = (0..1000).map(|at| format!("7\td{at}\t{}\n", at * 7 % 1000 + 1)).collect();
     let error = assert_error(run(&long), &["cannot tell"]);
     assert_eq!(unknown_candidates(&error), ["msmarco", "tevatron"]);

@@ -198,7 +198,7 @@ fn rocketqa_samples() -> Outcome {
     let four = queries(&folder.join("dureader.q"))?;
     assert_eq!((four.len(), four[0].text.as_str()), (100, "国家法定节假日共多少天"));
     assert_eq!(queries(&folder.join("marco.q"))?[1].text, "Androgen receptor define");
-    // Training pairs are no collection, and are not taken for one.
+    // Training pairs are not a collection, and are not taken for one.
     assert!(passages(&folder.join("dual.train.tsv")).is_err());
     assert!(passages(&folder.join("cross.train.tsv")).is_err());
     Ok(())

@@ -38,16 +38,16 @@ enum Answers {
 
 #[derive(Clone, Debug)]
 enum Pattern {
-    /// Takes a time that grows with the text alone.
+    /// Takes a time that grows only with the text.
     Regular(Regex),
     /// With look-around or back-references, which take trials.
     Backtracking(fancy_regex::Regex),
 }
 
 impl AnswerMatcher {
-    /// For a question with these answers, in decomposed form (NFD). A pattern that is no regular expression
-    /// never matches ([`refused_patterns`] finds it), and an answer without a token matches every passage:
-    /// both as in DPR's script.
+    /// For a question with these answers, in decomposed form (NFD). A pattern that is not a regular
+    /// expression never matches ([`refused_patterns`] finds it), and an answer without a token matches every
+    /// passage: both as in DPR's script.
     pub fn new<'a>(answers: impl IntoIterator<Item = &'a str>, mode: MatchMode) -> Self {
         let answers = answers.into_iter().map(decomposed);
         let answers = match mode {
@@ -124,7 +124,7 @@ fn tokens(text: &str) -> Vec<String> {
     found.map(|token| token.as_str().to_lowercase()).collect()
 }
 
-/// The answers of these questions that are no regular expressions, so that [`MatchMode::Patterns`] never
+/// The answers of these questions that are not regular expressions, so that [`MatchMode::Patterns`] never
 /// finds them.
 #[must_use]
 pub fn refused_patterns(questions: &[Query]) -> Vec<&str> {
@@ -152,9 +152,9 @@ impl Pattern {
     }
 }
 
-/// A pattern of Python as the crates here read it. In Python a backslash before a character that is no ASCII
-/// letter or digit stands for the character. Here it is wrong before characters outside ASCII, and `\<` and
-/// `\>` are the ends of words. `None` for escapes that fancy-regex takes, and Python does not.
+/// A pattern of Python as the crates here read it. In Python a backslash before a character that is not an
+/// ASCII letter or digit stands for the character. Here it is wrong before characters outside ASCII, and `\<`
+/// and `\>` are the ends of words. `None` for escapes that fancy-regex takes, and Python does not.
 fn of_python(pattern: &str) -> Option<String> {
     let mut kept = String::with_capacity(pattern.len());
     let mut characters = pattern.chars();

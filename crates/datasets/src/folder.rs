@@ -92,7 +92,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes queries as TSV. Returns how many had tabs or line breaks, each of which is a space in the file.
+    /// Writes queries as TSV. Returns how many had tabs or line breaks, which become spaces in the file.
     pub(crate) fn queries(&mut self, name: &str, queries: &[Query]) -> Result<usize, DatasetError> {
         check_queries(queries)?;
         let is_separator = |c: char| matches!(c, '\t' | '\n' | '\r');

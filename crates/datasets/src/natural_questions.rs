@@ -68,7 +68,7 @@ pub struct NaturalQuestions {
     pub examples: usize,
     /// Records without a short answer, or with one of several spans.
     pub without_answer: usize,
-    /// Records whose long answer is no paragraph (`<P>`), but a list or a table, or is missing.
+    /// Records whose long answer is not a paragraph (`<P>`), but a list or a table, or is missing.
     pub outside_paragraph: usize,
 }
 
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(paragraph.qas[0].id, "1");
     }
 
-    /// Spaces are those of the page, and a tag is none.
+    /// Spaces come from the page, and a tag does not count as one.
     #[test]
     fn the_page_says_where_spaces_are() {
         let html = "<P>\u{c5}se won<sup>2</sup>  in <a href=\"x y\">New\n York</a>, twice.</P>";

@@ -48,8 +48,8 @@ impl Distribution {
         self.counts.keys().next_back().copied()
     }
 
-    /// Bars with their names: one for each value, or, if these are many, for ranges of equal width, of which
-    /// the last holds all that is above the 99th percentile or near it.
+    /// Bars with their names: one for each value, or, if these are many, for ranges of equal width. The last
+    /// range holds all that is above the 99th percentile or near it.
     #[must_use]
     pub fn bars(&self) -> Vec<(String, usize)> {
         if self.counts.len() <= BARS {

@@ -67,11 +67,11 @@ struct Question {
 
 /// Writes corpus.jsonl, and queries and judgments of train, dev and test, by the paper's rules:
 ///
-/// - Questions without an answer passage, or with empty ones alone, are left out. All other annotated
-///   passages are relevant.
+/// - Questions without an answer passage, or with only empty ones, are left out. All other annotated passages
+///   are relevant.
 /// - TyDi's development set is the test set. A fifth of the training questions, at random, is the
 ///   development set.
-/// - Questions that are in training and in the test, by their texts, stay in training alone.
+/// - Questions that are in training and in the test, by their texts, stay only in training.
 /// - Passages are TyDi's, with the title of their article, which version 1.1 puts in front of the text. The
 ///   collection holds TyDi's articles; the paper adds the rest of Wikipedia.
 ///

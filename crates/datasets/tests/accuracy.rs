@@ -26,7 +26,8 @@ fn the_first_passage_with_an_answer_counts() {
         passage("d", "", "Parisian cafe noir"),
     ];
     let runs: [&[(&str, &[&str])]; 2] = [
-        // A title is no text, so q0's first answer is in b. e is not in the collection; q9 is no question.
+        // A title is not text, so q0's first answer is in b. e is not in the collection; q9 is not a
+        // question.
         &[("q0", &["a", "e", "b", "c"]), ("q1", &["d", "c"]), ("q2", &["a"]), ("q9", &["a"])],
         &[("q0", &["c"])],
     ];

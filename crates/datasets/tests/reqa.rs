@@ -204,8 +204,8 @@ fn xquad_r_counts() -> TestResult {
 }
 
 /// The judgments that Lucene's golden results were made with give each question the one sentence that its
-/// answer starts in. Ours are the same, but for one Turkish question: its answer starts in "I.", a
-/// wrong break after an ordinal number, which occurs in another paragraph too.
+/// answer starts in. Ours are the same, except for one Turkish question: its answer starts in "I.", a wrong
+/// break after an ordinal number, which occurs in another paragraph too.
 #[test]
 fn xquad_r_judgments() -> TestResult {
     let (Some(data), Some(golden)) = (shared("data"), shared("golden")) else { return Ok(()) };

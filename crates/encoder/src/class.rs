@@ -46,8 +46,7 @@ impl Architecture {
     }
 }
 
-/// A class of transformers, for a model whose files may be those of a transformer without a head, or with
-/// another.
+/// A class of transformers, for a model whose files may hold a transformer without a head, or with another.
 #[derive(Clone, Debug)]
 pub struct Class {
     pub(crate) architecture: Architecture,

@@ -56,7 +56,7 @@ pub struct DualEncoder {
     query: TextEncoder,
     passage: TextEncoder,
     fingerprint: String,
-    /// That of the passages' encoder alone, if the queries have another.
+    /// The fingerprint of the passages' encoder, if the queries have another.
     passage_fingerprint: Option<String>,
     parameters: u64,
 }
@@ -157,7 +157,7 @@ impl DualEncoder {
             && self.query.max_length() == self.passage.max_length()
     }
 
-    /// The encoder of a role once more, computed slowly, to compare with.
+    /// A second copy of the encoder of a role, computed slowly, to compare with.
     ///
     /// # Errors
     /// As [`DualEncoder::load`].
@@ -185,7 +185,7 @@ impl DualEncoder {
         self.parameters
     }
 
-    /// Identifies the encoder of passages alone, with its prompt, if queries have another: models that share
+    /// Identifies only the encoder of passages, with its prompt, if queries have another: models that share
     /// it make the same vectors of passages. `None` for one encoder of both.
     #[must_use]
     pub fn passage_fingerprint(&self) -> Option<&str> {

@@ -217,7 +217,7 @@ impl TextEncoder {
         length(text, self.prefix_tokens())
     }
 
-    /// Tokens that the model puts in front of every text, which have keys and values in each layer alone.
+    /// Tokens that the model puts in front of every text. They have only keys and values, in each layer.
     #[must_use]
     pub fn prefix_tokens(&self) -> usize {
         self.model.network.prefix_tokens()
@@ -246,7 +246,7 @@ impl TextEncoder {
         self.model.network.split_batches()
     }
 
-    /// The same weights once more, on another backend.
+    /// A second copy of the weights, on another backend.
     ///
     /// # Errors
     /// When the backend cannot compute what the model needs.
@@ -340,8 +340,8 @@ impl TextEncoder {
         if self.prompt.is_empty() { text.into() } else { format!("{}{text}", self.prompt).into() }
     }
 
-    /// The vectors of tokenized texts: `[texts, dim]`, row by row. The bits of a text's vector depend on the
-    /// text alone. Runs on the calling thread; call it from several.
+    /// The vectors of tokenized texts: `[texts, dim]`, row by row. The bits of a text's vector depend only on
+    /// the text. Runs on the calling thread; call it from several.
     ///
     /// # Errors
     /// When a token has no embedding, or computing fails.

@@ -28,7 +28,7 @@ pub enum BackendError {
     /// This build has no candle.
     #[error("this toller was built without candle")]
     NotBuilt,
-    /// This build has candle for the CPU alone.
+    /// This build has candle only for the CPU.
     #[error("this toller was built with candle for the CPU, not for CUDA")]
     NoCuda,
     /// Training on a GPU, in a build without candle's CUDA.

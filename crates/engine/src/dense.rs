@@ -174,7 +174,7 @@ impl Engine {
         Ok(index)
     }
 
-    /// Checks that the model of a store is that of the queries. A user who gives vectors of an unknown model
+    /// Checks that a store and the queries have the same model. A user who gives vectors of an unknown model
     /// is trusted.
     fn check_model(&self, store: &Store, queries: &ModelInfo) -> Result<(), StoreError> {
         match store.check_model(queries) {

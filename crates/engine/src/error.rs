@@ -98,7 +98,7 @@ pub enum EngineError {
         /// What went wrong.
         source: rayon::ThreadPoolBuildError,
     },
-    /// A number of threads and a pool of threads, of which only one can be used.
+    /// Both a number of threads and a pool of threads; only one of them can be used.
     #[error("both a number of threads and a pool of threads were given")]
     TwoPools,
 }

@@ -128,7 +128,7 @@ fn no_row_of_a_file_that_was_replaced_stays_in_a_store() -> Tested {
     let last = |shards: &[ShardEntry]| shards.last().map(|shard| shard.checksum);
     assert_eq!(last(&encode(&parts, part, &|| Ok(()))?), last(&expected));
 
-    // Only the fingerprint tells, after the last row.
+    // Only the fingerprint shows it, after the last row.
     let written = std::fs::metadata(&second)?.modified()?;
     let replace = || {
         write_second(["geese", "shards"])?;

@@ -43,7 +43,7 @@ pub enum MeasureError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// The value is none of the parameter's.
+    /// The parameter does not have this value.
     #[error("{parameter} = {value} in '{text}' is not {expected}")]
     BadValue {
         /// The whole text.
@@ -160,7 +160,7 @@ pub enum EvalError {
         /// The measure.
         measure: String,
     },
-    /// A measure that is given ranks of first relevant documents alone, and needs more.
+    /// A measure that is given only the ranks of first relevant documents, and needs more.
     #[error("{measure} does not depend on the rank of the first relevant document alone")]
     NotOfFirstRank {
         /// The measure.

@@ -77,8 +77,8 @@ impl Evaluation {
         self.aggregates.get(at).copied()
     }
 
-    /// The evaluation of the queries that `keep` wants alone; `None` if none is left. The counts of missing
-    /// and of unjudged queries stay those of the whole run.
+    /// The evaluation of only the queries that `keep` wants; `None` if none is left. The counts of missing
+    /// and of unjudged queries still cover the whole run.
     #[must_use]
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Option<Self> {
         let per_query: Vec<QueryEvaluation> =
@@ -116,7 +116,7 @@ pub fn evaluate(
         .par_iter()
         .map(|(query_id, judgments)| evaluate_query(query_id, judgments, run, measures, options))
         .collect();
-    // One after the other, so that the error is that of the first query.
+    // One after the other, so that the error is the first query's.
     let per_query = evaluated.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(Evaluation {
         measures: measures.to_vec(),

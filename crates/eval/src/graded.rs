@@ -74,7 +74,7 @@ pub fn map_graded_rankings<T: Send>(
     let queries = counted_queries(qrels, run, options)?;
     let done: Vec<_> =
         queries.par_iter().map(|query| work(graded_ranking(*query, run, options)?, query.1)).collect();
-    // One after the other, so that the error is that of the first query.
+    // One after the other, so that the error is the first query's.
     done.into_iter().collect()
 }
 

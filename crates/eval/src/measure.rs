@@ -82,8 +82,8 @@ impl Measure {
     }
 
     /// The value over all queries from those of each, summed in this order: the mean, or the sum of a count.
-    /// It equals that of [`evaluate`](crate::evaluate) if the order is that of the query ids' bytes and
-    /// [`Measure::is_of_rankings`].
+    /// It equals the value of [`evaluate`](crate::evaluate) if the queries are in the order of their ids'
+    /// bytes and the measure [is of rankings](Measure::is_of_rankings).
     pub fn aggregate(&self, values: impl IntoIterator<Item = f64>) -> f64 {
         self.aggregate_weighted(values.into_iter().map(|value| (value, 1.0)))
     }

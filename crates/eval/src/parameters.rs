@@ -136,7 +136,7 @@ impl Parameter {
 }
 
 impl Parameters {
-    /// Sets `parameter`, or returns `None` if `value` is none of its values.
+    /// Sets `parameter`, or returns `None` if `value` is not one of its values.
     pub(crate) fn set(&mut self, parameter: Parameter, value: &Value) -> Option<()> {
         match (parameter, value) {
             (Parameter::Cutoff, Value::Number(text)) => {

@@ -8,12 +8,12 @@ use toller_ir::Qrels;
 /// How a second set of judgments differs from a first one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QrelsDifference {
-    /// Queries in the first set alone, in both, and in the second alone.
+    /// Queries only in the first set, in both, and only in the second.
     pub queries: [usize; 3],
-    /// Pairs of a query and a document that are judged in the first set alone, in both, and in the second
-    /// alone.
+    /// Pairs of a query and a document that are judged only in the first set, in both, and only in the
+    /// second.
     pub pairs: [usize; 3],
-    /// Relevant pairs in the first set alone, in both, and in the second alone.
+    /// Relevant pairs only in the first set, in both, and only in the second.
     pub relevant: [usize; 3],
     /// How many pairs have this grade in the first set and this one in the second; `None` where a set does
     /// not judge the pair.
@@ -96,7 +96,7 @@ pub fn diff_qrels(first: &Qrels, second: &Qrels, level: u32) -> QrelsDifference 
     difference
 }
 
-/// 0 for the first set alone, 1 for both, 2 for the second alone.
+/// 0 for only the first set, 1 for both, 2 for only the second.
 fn place(in_first: bool, in_second: bool) -> usize {
     match (in_first, in_second) {
         (true, false) => 0,

@@ -108,7 +108,7 @@ fn ties_share_the_mean_rank() -> TestResult {
     assert_eq!(evaluation.per_query[0].values, [1.0 / 3.0, 1.0 / 3.0, 0.0, 0.0, 1.0, 0.0]);
     assert_eq!(evaluation.per_query[1].values, [0.5, 1.0 / 1.5, 1.0, 1.0, 1.0, 1.0 / 1.5]);
 
-    // The same from the ranks alone.
+    // The same from only the ranks.
     let ranks = [("q2", Some(1.5)), ("q3", None), ("q1", Some(3.0))];
     let ranks = ranks.map(|(query, rank)| (query.to_owned(), rank)).to_vec();
     let measures = parse_measures("RR Success@2 Success@3 RR@2")?;

@@ -146,7 +146,7 @@ pub enum ExchangeError {
     /// Doubles, which a store does not hold.
     #[error("{} holds float64, which would be rounded to float32", .0.display())]
     Doubles(PathBuf),
-    /// The files, of which this is the first, hold no vector.
+    /// The files hold no vector. This is the first of them.
     #[error("there are no vectors in {}", .0.display())]
     Empty(PathBuf),
     /// The export would replace this file.

@@ -18,7 +18,7 @@ pub struct Survey {
     /// XXH3-128 of the rows in order: of each, the bytes of its id, their number as u64, and its numbers as
     /// f32, all little-endian; 32 hexadecimal digits. It does not depend on the format.
     pub fingerprint: String,
-    /// Whether every vector has length one, but for rounding.
+    /// Whether every vector has length one, up to rounding.
     pub normalized: bool,
 }
 
@@ -54,7 +54,7 @@ pub fn survey(source: &Source, progress: &mut Progress<'_>) -> Result<Survey, Ex
 pub struct Surveyor {
     hash: Xxh3,
     rows: u64,
-    /// Rows whose length is one, but for rounding.
+    /// Rows whose length is one, up to rounding.
     unit_rows: u64,
     bytes: Vec<u8>,
 }

@@ -110,7 +110,7 @@ impl Client {
         let etag =
             etag.map(|etag| etag.trim_start_matches("W/").trim_matches('"')).filter(|etag| is_name(etag));
         let etag = etag.ok_or_else(|| odd(url, "no usable ETag".to_owned()))?.to_owned();
-        // The length of a redirection is that of its own page.
+        // A redirection gives the length of its own page.
         let length = (!response.status().is_redirection()).then_some("content-length");
         let size = text_of(headers, "x-linked-size").or_else(|| text_of(headers, length?));
         Ok(FileFacts { etag, total_bytes: size.and_then(|size| size.parse().ok()) })
@@ -121,8 +121,8 @@ impl Client {
         self.send(&Method::GET, url, start_bytes)
     }
 
-    /// Sends a request and follows its redirections. The token is sent to the hub's own scheme, host and port
-    /// alone: the hub redirects large files to other servers, which must not see it.
+    /// Sends a request and follows its redirections. The token is sent only to the hub's own scheme, host and
+    /// port: the hub redirects large files to other servers, which must not see it.
     ///
     /// A `HEAD` ends where the hub has described the file, or would leave the hub.
     fn send(

@@ -3,7 +3,7 @@
 //! collections, and [`agent`] is its connection for other protocols.
 //!
 //! Nothing is downloaded unless [`ResolveOptions`] allows the network, and every download is reported to the
-//! caller, who can stop it. The environment is read by [`ResolveOptions::from_env`] alone.
+//! caller, who can stop it. Only [`ResolveOptions::from_env`] reads the environment.
 
 mod cache;
 mod client;

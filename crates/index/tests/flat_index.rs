@@ -152,7 +152,7 @@ fn scans_and_codes_do_not_matter_whatever_is_left_out() -> Result<()> {
         let few: DocSet = [0, 7, 299, 300, 1999, 2000, 2998, 2999].map(DocOrd).into_iter().collect();
         let many: DocSet = (0..ROWS as u32).filter(|doc| doc % 3 != 1).map(DocOrd).collect();
         let none = DocSet::default();
-        // The best documents of each query but one, some of which are among the best of another query.
+        // For each query except the first, its best documents. Some are among the best of another query.
         let best = |(query, ranking): (usize, &Ranking)| {
             let mut docs: Vec<DocOrd> = ranking.hits.iter().take(query * 5).map(|hit| hit.doc).collect();
             docs.sort_unstable();
@@ -190,7 +190,8 @@ fn scans_and_codes_do_not_matter_whatever_is_left_out() -> Result<()> {
     Ok(())
 }
 
-/// Each of several processes searches its part of the rows; the best of all hits are those of one process.
+/// Each of several processes searches its part of the rows; the best of all hits are the same as with one
+/// process.
 #[test]
 fn parts_of_the_rows_have_the_hits_of_all() -> Result<()> {
     const K: usize = 50;

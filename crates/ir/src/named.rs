@@ -80,7 +80,7 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    /// The error that `found` is not `what` (with its article), and is none of the names `known`.
+    /// The error that `found` is not `what` (with its article), and is not one of the names `known`.
     #[must_use]
     pub fn new(what: &'static str, found: &str, known: &'static [&'static str]) -> Self {
         Self { what, found: found.to_owned(), known }

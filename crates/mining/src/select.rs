@@ -53,7 +53,7 @@ named! {
 
 impl Selection {
     /// The places of `count` documents in a query's `ranking`, counted from 0, best first. The ranking has
-    /// ranks and documents, of which those are taken that `may_be_taken`.
+    /// ranks and documents. Only documents that `may_be_taken` are chosen.
     pub fn choose<'a>(
         &self,
         query_id: &str,
@@ -69,7 +69,7 @@ impl Selection {
         match self.choice {
             Choice::Top => eligible.take(count).map(|(place, _)| place).collect(),
             Choice::Sample => {
-                // The documents of the smallest hashes are as good as drawn.
+                // Taking the documents with the smallest hashes is a random draw.
                 let hashed = |(place, document): (usize, &str)| (hash(self.seed, query_id, document), place);
                 let mut drawn: Vec<(u64, usize)> = eligible.map(hashed).collect();
                 drawn.sort_unstable();

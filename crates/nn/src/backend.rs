@@ -9,10 +9,10 @@ use crate::{
 
 /// Memory, number format and the fused steps of a transformer over flat batches.
 ///
-/// Parameters arrive in f32 on the host and are laid out as the backend wants them; the backend alone decides
+/// Parameters arrive in f32 on the host and are laid out as the backend wants them; only the backend decides
 /// about precision. States are matrices `[tokens, width]` or `[sequences, width]` in the backend's own memory
-/// and format. The bits of a sequence's states depend on its tokens, the parameters and the backend alone:
-/// not on the other sequences of the batch, and not on the threads. (`Candle`'s last bits do.)
+/// and format. The bits of a sequence's states depend only on its tokens, the parameters and the backend: not
+/// on the other sequences of the batch, and not on the threads. (`Candle`'s last bits do.)
 pub trait Backend: Send + Sync + 'static {
     /// The rows that tokens take from the tables, and where sequences begin. Made once a batch, and dropped
     /// when the last step is queued: the steps of other batches may wait for that.
@@ -167,7 +167,7 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Result<Self::States, NnError>;
 
     /// The states of each sequence but the first `skipped` as one row for each pooling, concatenated:
-    /// `[sequences, poolings * width]`. The weights of [`Pooling::WeightedMean`] are those of the tokens'
+    /// `[sequences, poolings * width]`. The weights of [`Pooling::WeightedMean`] follow from the tokens'
     /// positions in the whole sequence. A sequence of at most `skipped` tokens gives zeros.
     fn pool(
         &self,

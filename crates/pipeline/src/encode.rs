@@ -2,8 +2,8 @@
 //!
 //! Five stages: a thread reads, threads tokenize, a thread cuts batches by tokens, threads encode a batch
 //! each, and the caller's thread writes what comes, in order. Queues are bounded, and a fixed number of
-//! batches may be ahead of the writer, so memory is bounded by those and one shard. A vector depends on its
-//! own text alone, so the number of threads and the batches leave no trace in the store.
+//! batches may be ahead of the writer, so memory is bounded by those and one shard. A vector depends only on
+//! its text, so the number of threads and the batches leave no trace in the store.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -111,7 +111,7 @@ struct Encoded {
     tokens: u64,
 }
 
-/// Encodes `texts`, which are those of [`StoreWriter::missing_rows`], and finishes the store.
+/// Encodes `texts`, which belong to [`StoreWriter::missing_rows`], and finishes the store.
 ///
 /// # Errors
 /// The first error in the order of the texts; the shards finished before it are kept, but not after

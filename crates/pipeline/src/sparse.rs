@@ -47,8 +47,8 @@ impl SparseSearcher {
         &self.analyzer
     }
 
-    /// The share of the documents' terms that could expand queries, but for RM3's filter of terms: 0 to 1, in
-    /// a sample of the documents.
+    /// The share of the documents' terms that could expand queries, except for RM3's filter of terms: 0 to 1,
+    /// in a sample of the documents.
     ///
     /// # Errors
     /// When the index is damaged and was opened without verification.
@@ -121,7 +121,7 @@ impl SparseSearcher {
     ) -> Result<SparseQuery, SparseError> {
         let terms = SparseQuery::of_text(&self.analyzer, text);
         let Some(feedback) = &self.feedback else { return Ok(terms) };
-        // The last hits are those of a ranking of k.
+        // The last hits come from a ranking of k.
         let (top, bottom) = feedback.documents();
         let depth = if bottom > 0 { top.max(k) } else { top };
         let first = search(&terms, depth)?;

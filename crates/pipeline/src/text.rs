@@ -71,7 +71,7 @@ impl TitleMode {
     }
 }
 
-/// Title, separator and text as one text; without a title, the text alone.
+/// Title, separator and text as one text; without a title, only the text.
 #[must_use]
 pub fn joined_text(separator: &str, passage: &Passage) -> String {
     match passage.title.as_deref() {

@@ -25,7 +25,7 @@ fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// An index of documents of 0 to 60 words, of which a few are frequent, with many that are equal.
+/// An index of documents of 0 to 60 words. A few words are frequent, and many documents are equal.
 fn index(directory: &Path) -> Result<SparseIndex, SparseError> {
     let mut number = numbers(7);
     let documents: Vec<(String, String)> = (0..400)

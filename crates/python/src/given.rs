@@ -77,7 +77,7 @@ impl Collection {
         Ok(Self::Files(Files::of_prepared(given, Kind::Passages, reading, parent(output))?))
     }
 
-    /// Surveys the collection, of which `output` is made.
+    /// Surveys the collection that `output` is made from.
     pub(crate) fn source(&self, engine: &Engine, output: &Path) -> Result<TextSource, Failed> {
         let source = match self {
             Self::Files(files) => {

@@ -41,8 +41,8 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// The piece on the command line. `folder` is that of the outputs, `reported` the value that is looked up
-    /// in a report.
+    /// The piece on the command line. `folder` is the folder of the outputs, `reported` the value that is
+    /// looked up in a report.
     #[must_use]
     pub(super) fn on_command_line(&self, folder: &Path, reported: &str) -> OsString {
         match self {

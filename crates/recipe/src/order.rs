@@ -40,7 +40,7 @@ mod tests {
     fn what_is_needed_comes_first_and_the_file_decides_the_rest() {
         assert_eq!(order(&[vec![2], vec![], vec![], vec![0, 1]]), Ok(vec![1, 2, 0, 3]));
         assert_eq!(order(&[]), Ok(vec![]));
-        // 0 needs the cycle and is no part of it.
+        // 0 needs the cycle and is not part of it.
         assert_eq!(order(&[vec![1], vec![2], vec![3], vec![1], vec![]]), Err(vec![1, 2, 3]));
         assert_eq!(order(&[vec![0]]), Err(vec![0]));
     }

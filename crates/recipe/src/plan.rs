@@ -100,7 +100,7 @@ impl Plan {
     /// Leaves out the steps that the chosen cells do not need, and what is expected of them.
     fn keep_chosen(&mut self, recipe: &Recipe) {
         // With a language and a system, the steps that name both, and what they need. Axes that no step names
-        // choose among the expectations alone.
+        // choose only among the expectations.
         let chosen_in = |step: &Step| recipe.matrix.chosen_in(&step.cell);
         let most = recipe.steps.iter().map(chosen_in).max().unwrap_or(0);
         if most > 0 {
@@ -175,7 +175,7 @@ impl PlannedStep {
     }
 }
 
-/// An argument as a shell takes it. Of `NAME=VALUE` the value alone is quoted.
+/// An argument as a shell takes it. Of `NAME=VALUE` only the value is quoted.
 #[must_use]
 pub fn quoted(argument: &str) -> String {
     let quote = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Cow::into_owned);

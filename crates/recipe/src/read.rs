@@ -26,7 +26,7 @@ pub struct Recipe {
     pub about: String,
     /// What can be set from outside.
     pub variables: Vec<Variable>,
-    /// The axes of which each value has steps of its own.
+    /// The axes; each value of an axis has its own steps.
     pub matrix: Matrix,
     /// What is done, in the order of the file, for every chosen cell of the matrix.
     pub steps: Vec<Step>,

@@ -51,8 +51,8 @@ pub enum Status {
 }
 
 impl Work {
-    /// Opens the folder to carry steps out there, alone. With `force` nothing counts as done, and what is in
-    /// the way is replaced.
+    /// Opens the folder to carry steps out there. No other process may. With `force` nothing counts as done,
+    /// and what is in the way is replaced.
     ///
     /// # Errors
     /// When the folder cannot be made, another process works there, or what it remembers is damaged.

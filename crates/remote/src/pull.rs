@@ -136,7 +136,7 @@ impl Delivery {
         }
         let download =
             Download { file, object: &object, meter, failed: &|error| failure("read", &url, error).into() };
-        // The beginning may be that of another version.
+        // The beginning may come from another version.
         let is_whole = download.finish(false)? || download.finish(true)?;
         meter.count_moved();
         if is_whole { Ok(()) } else { Err(mismatch()) }

@@ -8,8 +8,8 @@
 //!
 //! With `overwrite`, a writer takes over the claim of another. Each writer looks at the claim again before
 //! every write, and gives up if the claim is lost. One request of the loser may still be under way then. The
-//! winner examines every file once more before it publishes. Only a request that arrives even later damages
-//! the store, which `pull` notices by the checksums.
+//! winner examines every file again before it publishes. Only a request that arrives even later damages the
+//! store, which `pull` notices by the checksums.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -149,7 +149,7 @@ impl Shipment {
         self.release()
     }
 
-    /// Whether this store is that of `manifest`, or the same one with more of it.
+    /// Whether this store is the one of `manifest`, or the same one with more of it.
     fn goes_on(&self, manifest: &[u8]) -> bool {
         Manifest::parse(manifest, Path::new("")).is_ok_and(|found| continues(&self.manifest, &found))
     }

@@ -49,7 +49,7 @@ impl ObjectUrl {
         self.with_key(if self.key.is_empty() { name.to_owned() } else { format!("{}/{name}", self.key) })
     }
 
-    /// The address of the bucket alone.
+    /// The address of the bucket, without the key.
     pub(crate) fn bucket_url(&self) -> String {
         format!("{}://{}", self.scheme.name(), self.bucket)
     }

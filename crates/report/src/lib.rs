@@ -1,10 +1,10 @@
 //! Runs compared on web pages that need no network, and the data of these pages.
 //!
-//! An [`Analyst`] takes runs one after the other and makes a [`Report`], which is numbers alone.
+//! An [`Analyst`] takes runs one after the other and makes a [`Report`], which holds only numbers.
 //! [`report_page`] is its page and [`data_files`] are its files. [`diff_page`] shows two runs query by query,
 //! [`failures_page`] what one run fails on, and [`annotation_page`] what people are to judge.
-//! [`reproduction_page`] shows published figures next to measured ones. Texts come from
-//! the caller ([`Texts`]), who reads what [`Report::wanted`] and [`Contrast::want`] name.
+//! [`reproduction_page`] shows published figures next to measured ones. Texts come from the caller
+//! ([`Texts`]), who reads what [`Report::wanted`] and [`Contrast::want`] name.
 
 mod contrast;
 mod data;

@@ -205,7 +205,7 @@ impl App {
     }
 
     /// Waits until the tokens of texts of this many bytes may be in memory, which takes many times their
-    /// size. Texts that are too many for that have it alone.
+    /// size. Texts above the limit wait until no others are there.
     pub(crate) async fn inspecting(
         &self,
         bytes: usize,

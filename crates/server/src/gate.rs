@@ -47,7 +47,7 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
     counted(response, in_flight)
 }
 
-/// Refuses requests that name another host, if the server has no keys and listens to this machine alone. A
+/// Refuses requests that name another host, if the server has no keys and listens only to this machine. A
 /// site may let its own name lead to 127.0.0.1, and its pages would then read every answer.
 pub(crate) async fn own_name(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());

@@ -13,7 +13,7 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// Without metrics. A histogram has the upper ends of buckets of the first suffix that its name has; an
-    /// empty suffix is that of all names.
+    /// empty suffix is for all names.
     pub(crate) fn new(buckets: &[(&str, &[f64])]) -> Self {
         let with_buckets = |builder: PrometheusBuilder, (suffix, ends): &(&str, &[f64])| match *suffix {
             "" => builder.set_buckets(ends),

@@ -79,7 +79,7 @@ struct Scheduler {
     ends: Option<(Variable, Variable)>,
 }
 
-/// Kubernetes sets the index alone; the number of completions is set in the Job.
+/// Kubernetes sets only the index; the number of completions is set in the Job.
 const SCHEDULERS: [Scheduler; 4] = [
     Scheduler {
         index: env::SLURM_ARRAY_TASK_ID,

@@ -65,13 +65,13 @@ impl<const VNNI: bool> Lanes for TwoRegisters<VNNI> {
 
     #[inline(always)]
     unsafe fn load(self, from: *const f32) -> Floats {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values.
         unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32, value: Floats) {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values.
         unsafe {
             _mm256_storeu_ps(to, value[0]);
             _mm256_storeu_ps(to.add(8), value[1]);
@@ -80,13 +80,13 @@ impl<const VNNI: bool> Lanes for TwoRegisters<VNNI> {
 
     #[inline(always)]
     unsafe fn load_f16(self, from: *const f16) -> Floats {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values, twice 16 bytes.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values, twice 16 bytes.
         [0, 8].map(|lane| unsafe { _mm256_cvtph_ps(_mm_loadu_si128(from.add(lane).cast())) })
     }
 
     #[inline(always)]
     unsafe fn load_bf16(self, from: *const bf16) -> Floats {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values, twice 16 bytes.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values, twice 16 bytes.
         [0, 8].map(|lane| unsafe {
             let bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(lane).cast()));
             _mm256_castsi256_ps(_mm256_slli_epi32::<16>(bits))
@@ -167,13 +167,13 @@ impl<const VNNI: bool> ByteLanes for TwoRegisters<VNNI> {
 
     #[inline(always)]
     unsafe fn load_i32(self, from: *const i32) -> Integers {
-        // SAFETY: `self` proves the features; the caller vouches for 64 bytes.
+        // SAFETY: `self` proves the features; the caller guarantees 64 bytes.
         unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(8).cast())] }
     }
 
     #[inline(always)]
     unsafe fn store_i8(self, to: *mut i8, a: Floats) {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen bytes.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen bytes.
         unsafe {
             let words = _mm256_packs_epi32(_mm256_cvtps_epi32(a[0]), _mm256_cvtps_epi32(a[1]));
             // The packs work on each half of the register: put its quarters in order.
@@ -245,7 +245,7 @@ impl<const VNNI: bool> PairLanes for TwoRegisters<VNNI> {
             let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(a, a));
             _mm256_blendv_epi8(rounded, _mm256_set1_epi32(BF16_NAN), nan)
         });
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values, 32 bytes.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values, 32 bytes.
         unsafe {
             let words = _mm256_packus_epi32(low, high);
             // The packs work on each half of the register: put its quarters in order.

@@ -73,25 +73,25 @@ impl<const VNNI: bool, const BF16: bool> Lanes for OneRegister<VNNI, BF16> {
 
     #[inline(always)]
     unsafe fn load(self, from: *const f32) -> __m512 {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values.
         unsafe { _mm512_loadu_ps(from) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32, value: __m512) {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values.
         unsafe { _mm512_storeu_ps(to, value) }
     }
 
     #[inline(always)]
     unsafe fn load_f16(self, from: *const f16) -> __m512 {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values, 32 bytes.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values, 32 bytes.
         unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) }
     }
 
     #[inline(always)]
     unsafe fn load_bf16(self, from: *const bf16) -> __m512 {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values, 32 bytes.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values, 32 bytes.
         unsafe {
             let bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
             _mm512_castsi512_ps(_mm512_slli_epi32::<16>(bits))
@@ -115,7 +115,7 @@ impl<const VNNI: bool, const BF16: bool> Lanes for OneRegister<VNNI, BF16> {
 
     #[inline(always)]
     unsafe fn load_part(self, from: *const f32, count: usize) -> __m512 {
-        // SAFETY: `self` proves the features; masked lanes are not read, the caller vouches for the others.
+        // SAFETY: `self` proves the features; masked lanes are not read, the caller guarantees the others.
         unsafe { _mm512_maskz_loadu_ps(first(count), from) }
     }
 
@@ -168,13 +168,13 @@ impl<const VNNI: bool, const BF16: bool> ByteLanes for OneRegister<VNNI, BF16> {
 
     #[inline(always)]
     unsafe fn load_i32(self, from: *const i32) -> __m512i {
-        // SAFETY: `self` proves the features; the caller vouches for 64 bytes.
+        // SAFETY: `self` proves the features; the caller guarantees 64 bytes.
         unsafe { _mm512_loadu_si512(from.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store_i8(self, to: *mut i8, a: __m512) {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen bytes.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen bytes.
         unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a))) }
     }
 
@@ -223,7 +223,7 @@ impl<const VNNI: bool, const BF16: bool> PairLanes for OneRegister<VNNI, BF16> {
 
     #[inline(always)]
     unsafe fn store_bf16(self, to: *mut bf16, a: __m512) {
-        // SAFETY: `self` proves the features; the caller vouches for sixteen values, 32 bytes.
+        // SAFETY: `self` proves the features; the caller guarantees sixteen values, 32 bytes.
         unsafe {
             let kept = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(a), _mm512_set1_ps(SMALLEST_IN_PAIRS));
             let a = _mm512_maskz_mov_ps(kept, a);

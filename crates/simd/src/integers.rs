@@ -32,7 +32,7 @@ pub trait Integers: Copy {
     #[inline(always)]
     fn set_bits(self, mut word: u64, first: u32, to: &mut [u32; MASKED]) -> usize {
         let count = word.count_ones() as usize;
-        // Sixteen at a time, of which some may be too many: where the bits of a word end cannot be predicted.
+        // Sixteen at a time, and some may be too many: where the bits of a word end cannot be predicted.
         for positions in to.as_chunks_mut::<LANES>().0.iter_mut().take(count.div_ceil(LANES)) {
             for position in positions {
                 *position = first.wrapping_add(word.trailing_zeros());
@@ -105,7 +105,7 @@ impl<const VNNI: bool, const BF16: bool> Integers for OneRegister<VNNI, BF16> {
         })
     }
 
-    /// By compression. Where each sixteen bits are written follows from `word` alone, so no step waits for
+    /// By compression. Where each sixteen bits are written follows only from `word`, so no step waits for
     /// another.
     #[inline(always)]
     fn set_bits(self, word: u64, first: u32, to: &mut [u32; MASKED]) -> usize {

@@ -111,7 +111,7 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     #[inline(always)]
     unsafe fn load_part(self, from: *const f32, count: usize) -> Self::F32 {
         let mut lanes = [0.0; LANES];
-        // SAFETY: the caller vouches for `count` readable values and for the bound.
+        // SAFETY: the caller guarantees `count` readable values and for the bound.
         unsafe {
             std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
             self.load(lanes.as_ptr())
@@ -125,7 +125,7 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     #[inline(always)]
     unsafe fn store_part(self, to: *mut f32, value: Self::F32, count: usize) {
         let lanes = self.to_array(value);
-        // SAFETY: the caller vouches for `count` writable values and for the bound.
+        // SAFETY: the caller guarantees `count` writable values and for the bound.
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, count) }
     }
 }

@@ -63,26 +63,26 @@ impl Lanes for Portable {
 
     #[inline(always)]
     unsafe fn load(self, from: *const f32) -> Floats {
-        // SAFETY: the caller vouches for sixteen values, aligned or not.
+        // SAFETY: the caller guarantees sixteen values, aligned or not.
         unsafe { from.cast::<Floats>().read_unaligned() }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32, value: Floats) {
-        // SAFETY: the caller vouches for sixteen values, aligned or not.
+        // SAFETY: the caller guarantees sixteen values, aligned or not.
         unsafe { to.cast::<Floats>().write_unaligned(value) }
     }
 
     #[inline(always)]
     unsafe fn load_f16(self, from: *const f16) -> Floats {
-        // SAFETY: the caller vouches for sixteen values, aligned or not.
+        // SAFETY: the caller guarantees sixteen values, aligned or not.
         let lanes = unsafe { from.cast::<[f16; LANES]>().read_unaligned() };
         lanes.map(f16::to_f32)
     }
 
     #[inline(always)]
     unsafe fn load_bf16(self, from: *const bf16) -> Floats {
-        // SAFETY: the caller vouches for sixteen values, aligned or not.
+        // SAFETY: the caller guarantees sixteen values, aligned or not.
         let lanes = unsafe { from.cast::<[bf16; LANES]>().read_unaligned() };
         lanes.map(|x| f32::from_bits(u32::from(x.to_bits()) << 16))
     }
@@ -133,14 +133,14 @@ impl ByteLanes for Portable {
 
     #[inline(always)]
     unsafe fn load_i32(self, from: *const i32) -> Integers {
-        // SAFETY: the caller vouches for 64 bytes, aligned or not.
+        // SAFETY: the caller guarantees 64 bytes, aligned or not.
         unsafe { from.cast::<Integers>().read_unaligned() }
     }
 
     #[inline(always)]
     unsafe fn store_i8(self, to: *mut i8, a: Floats) {
         let bytes = a.map(|lane| lane.round_ties_even() as i8);
-        // SAFETY: the caller vouches for sixteen bytes.
+        // SAFETY: the caller guarantees sixteen bytes.
         unsafe { to.cast::<[i8; LANES]>().write_unaligned(bytes) }
     }
 
@@ -161,7 +161,7 @@ impl PairLanes for Portable {
 
     #[inline(always)]
     unsafe fn store_bf16(self, to: *mut bf16, a: Floats) {
-        // SAFETY: the caller vouches for sixteen values, aligned or not.
+        // SAFETY: the caller guarantees sixteen values, aligned or not.
         unsafe { to.cast::<[bf16; LANES]>().write_unaligned(a.map(round_for_pairs)) }
     }
 }

@@ -161,7 +161,7 @@ pub trait Epilogue {
     /// What is multiplied.
     type Product: Product;
 
-    /// Takes the sums of `row` for the columns from `column`, of which `count` are real.
+    /// Takes the sums of `row` for the columns from `column`; the first `count` are real.
     ///
     /// # Safety
     /// `row` and `column + count` are within the product's shape; `count` is at most sixteen.
@@ -234,7 +234,7 @@ unsafe fn tile_of<S: Simd, E: Epilogue>(
     let count = (end - row).min(S::TILE_ROWS);
     macro_rules! shaped {
         ($rows:literal) => {
-            // SAFETY: the caller vouches for the rows and the panel, and `$rows` is at least `count`.
+            // SAFETY: the caller guarantees the rows and the panel, and `$rows` is at least `count`.
             unsafe {
                 // A last panel of at most sixteen columns is half as much work.
                 if S::TILE_VECTORS == 2 && column + LANES < columns {

@@ -33,7 +33,7 @@ impl Word for f32 {
 
     #[inline(always)]
     unsafe fn load<S: Simd>(simd: S, from: *const f32) -> S::F32 {
-        // SAFETY: the caller vouches for sixteen words.
+        // SAFETY: the caller guarantees sixteen words.
         unsafe { simd.load(from) }
     }
 
@@ -65,7 +65,7 @@ impl Word for i32 {
 
     #[inline(always)]
     unsafe fn load<S: Simd>(simd: S, from: *const i32) -> S::I32 {
-        // SAFETY: the caller vouches for sixteen words.
+        // SAFETY: the caller guarantees sixteen words.
         unsafe { simd.load_i32(from) }
     }
 

@@ -127,10 +127,10 @@ impl TermScorer {
 
     /// A bound of [`TermScorer::part`] for all lower or equal `tf` and all longer or equal lengths.
     ///
-    /// BM25 is a chain of operations, each of which is monotone in the real numbers, and so is rounding: the
-    /// part itself is a bound. The logarithms of the others have errors below 2^-50 in values below 80. So
-    /// 1e-12 of the weight is more than the error of both sums, and the later steps (rounding to f32, cutting
-    /// to units) are monotone.
+    /// BM25 is a chain of operations that are monotone in the real numbers, and so is rounding: the part
+    /// itself is a bound. The logarithms of the others have errors below 2^-50 in values below 80. So 1e-12
+    /// of the weight is more than the error of both sums, and the later steps (rounding to f32, cutting to
+    /// units) are monotone.
     #[inline]
     pub(crate) fn bound(&self, tf: u32, norm: Norm) -> u32 {
         self.in_units(self.score(tf, norm, 1e-12)).min(self.most)

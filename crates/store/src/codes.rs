@@ -1,7 +1,7 @@
 //! Vectors in one byte a number, in files next to the shards: what the int8 scan reads.
 //!
 //! They are apart from the vectors, so that they can be made for a finished store, and removed, without
-//! touching it, and so that a scan that reads codes alone brings nothing else into memory. Each file has the
+//! touching it, and so that a scan that reads only codes brings nothing else into memory. Each file has the
 //! tensors `scales [rows]` and `residual_norms [rows]` (f32), and `codes [rows, dim]` (i8), which begin at a
 //! multiple of 64 bytes.
 

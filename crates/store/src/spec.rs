@@ -46,7 +46,7 @@ pub struct ModelInfo {
     /// A hash of everything that determines its output: weights, tokenizer, pooling, prompts; not the maximum
     /// length, which may differ between queries and passages.
     pub fingerprint: String,
-    /// The same of the encoder of passages alone, if queries have another.
+    /// The same of only the encoder of passages, if queries have another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passage_encoder: Option<String>,
 }
@@ -99,7 +99,7 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// The encoding of imported vectors, of which only the role and the length are known.
+    /// The encoding of imported vectors. Only their role and their length are known.
     #[must_use]
     pub fn unknown(role: Role, normalized: bool) -> Self {
         Self {

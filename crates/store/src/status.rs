@@ -90,10 +90,10 @@ pub fn inspect(path: &Path) -> Result<Vec<StorePart>, StoreError> {
     Err(StoreError::MissingParts { path: path.to_owned(), missing, of })
 }
 
-/// As [`inspect`], for a store of which parts may be missing.
+/// As [`inspect`], for a store whose parts may be missing.
 ///
 /// # Errors
-/// As those of [`inspect`], and if nothing of a store is there.
+/// Those of [`inspect`], and if nothing of a store is there.
 pub fn status(path: &Path) -> Result<StoreStatus, StoreError> {
     match Manifest::read(path)? {
         Some(manifest) => {

@@ -181,8 +181,7 @@ impl Store {
     }
 
     /// Checks that the vectors were made by `model`, by its fingerprint. Vectors of passages may also be
-    /// those of another model that has the same encoder of passages: its encoder of queries was trained
-    /// alone.
+    /// those of another model that has the same encoder of passages: only its encoder of queries was trained.
     ///
     /// # Errors
     /// [`StoreError::WrongModel`] if they were not, [`StoreError::UnknownModel`] if the store does not know.

@@ -90,7 +90,7 @@ impl StoreWriter {
     /// too; anything else is not.
     ///
     /// # Errors
-    /// As [`StoreWriter::create_or_resume`], but for those of the store that is replaced.
+    /// As [`StoreWriter::create_or_resume`], except those about the store that is replaced.
     pub fn overwrite(store: &Path, spec: StoreSpec) -> Result<Self, StoreError> {
         let (directory, lock) = claim(store, &spec)?;
         let manifest = begin(&directory, spec)?;

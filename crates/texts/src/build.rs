@@ -153,7 +153,7 @@ fn append(file: &mut ListedFileWriter, entry: &SortEntry) -> Result<(), FileErro
     file.append(entry.map(u64::to_le_bytes).as_flattened())
 }
 
-/// The error of a duplicate identifier. Entries have hashes alone, so a survey finds the lines.
+/// The error of a duplicate identifier. Entries have only hashes, so a survey finds the lines.
 fn duplicate(inputs: &[Input], options: &ReadOptions<CollectionFormat>) -> TextsError {
     match survey(inputs, options, |_| {}) {
         Err(error) => error.into(),

@@ -34,8 +34,8 @@ fn of_format(format: CollectionFormat) -> TextsOptions {
     TextsOptions { reading, ..TextsOptions::default() }
 }
 
-/// Checks that texts by identifier are those of the collection in order, alone and together, and that no
-/// other is there.
+/// Checks that texts by identifier equal the collection's, one by one and together, and that there are no
+/// others.
 fn check(paths: &[PathBuf], options: &TextsOptions) {
     let inputs: Vec<Input> = paths.iter().cloned().map(Input::File).collect();
     let expected: Vec<Passage> =

@@ -35,8 +35,8 @@ const CONVERT: &str =
 
 /// A tokenizer that truncates to a maximum length and never pads.
 ///
-/// The tokens of an input are those of its texts, each tokenized by itself, with special tokens around them.
-/// So a text can be tokenized once and used in many pairs. A clone shares the vocabulary.
+/// The tokens of an input are the tokens of its texts, each tokenized by itself, with special tokens around
+/// them. So a text can be tokenized once and used in many pairs. A clone shares the vocabulary.
 #[derive(Clone)]
 pub struct Tokenizer {
     /// Makes the tokens of a text. Neither truncates nor pads nor adds special tokens.

@@ -3,7 +3,7 @@
 use toller_ir::named;
 
 named! {
-    /// Which text of a pair is cut when both are too long together. The names are those of transformers.
+    /// Which text of a pair is cut when both are too long together. The names are transformers' names.
     #[derive(Default)]
     pub enum PairTruncation: "a way to cut pairs" {
         /// Only the second (the passage). A first text (the query) that leaves no room for even one token of

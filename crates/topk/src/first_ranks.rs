@@ -26,13 +26,13 @@ impl FirstRank {
 }
 
 /// The rank of the best of each query's `relevant` vectors in the ranking of all that the filter admits;
-/// `None` where it admits no relevant one. Scores are those of [`ip_topk`](crate::ip_topk).
+/// `None` where it admits no relevant one. Scores equal those of [`ip_topk`](crate::ip_topk).
 ///
 /// `groups` has the number of each ordinal's group, below the number of ordinals. With groups, groups are
 /// ranked by their best vector, and those of relevant vectors are relevant.
 ///
 /// Neither scores nor rankings are stored: vectors above the best relevant one are counted, in one scan. It
-/// multiplies in f32 with [`Scan::Auto`](crate::Scan), since f32 alone tells nearly all pairs of scores
+/// multiplies in f32 with [`Scan::Auto`](crate::Scan), since f32 is enough to tell nearly all pairs of scores
 /// apart. Memory is for the queries, and two bits for each group, query and thread, in blocks of queries that
 /// need some hundred MiB.
 ///

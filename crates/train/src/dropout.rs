@@ -87,7 +87,7 @@ impl Dropout {
 }
 
 impl Mask {
-    /// Multiplies elements, the first of which is number `first` of the sequence, by 0 or 1 / (1 - rate).
+    /// Multiplies elements by 0 or 1 / (1 - rate). The first element is number `first` of the sequence.
     #[inline(always)]
     pub(crate) fn apply(&self, first: usize, values: &mut [f32]) {
         for (index, value) in values.iter_mut().enumerate() {

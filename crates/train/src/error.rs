@@ -152,13 +152,13 @@ pub enum TrainError {
         /// The steps of the run.
         steps: u64,
     },
-    /// Encoders of one set of weights, of which one was to be trained.
+    /// Two encoders with one set of weights, when only one was to be trained.
     #[error("queries and passages have the same weights, so one alone cannot be trained")]
     Tied,
     /// The collection.
     #[error(transparent)]
     Texts(#[from] TextsError),
-    /// A passage that is known by its identifier alone.
+    /// A passage that is known only by its identifier.
     #[error("passage {id:?} has no text, and is not in the collection")]
     MissingPassage {
         /// The identifier.

@@ -127,13 +127,13 @@ fn note(task: &Task, source: &Source, settings: &Settings, index: usize) -> Resu
 }
 
 impl Task {
-    /// Whether passages of other queries are negatives, of which a batch of one has none.
+    /// Whether passages of other queries are negatives. A batch of one has no other queries.
     fn has_shared_negatives(&self, settings: &Settings) -> bool {
         let is_shared = matches!(self, Self::Dual { loss: DualLoss::Contrastive { in_batch: true, .. }, .. });
         is_shared && settings.batch_size > 1
     }
 
-    /// Whether a query is compared with its own passages alone.
+    /// Whether a query is compared only with its own passages.
     fn compares_own(&self, settings: &Settings) -> bool {
         match self {
             Self::Dual { .. } => !self.has_shared_negatives(settings),

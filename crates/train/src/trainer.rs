@@ -200,7 +200,7 @@ impl Trainer {
         self.total
     }
 
-    /// What the examples are, but for those of a token classifier.
+    /// What the examples are, except for a token classifier.
     #[must_use]
     pub fn inspected(&self) -> Option<&Inspected> {
         self.inspected.as_ref()

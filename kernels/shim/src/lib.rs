@@ -57,7 +57,7 @@ pub fn allocate(bytes: usize) -> *mut u8 {
 /// # Safety
 /// `memory` comes from [`allocate`], and is not used again.
 pub unsafe fn free(memory: *mut u8) {
-    // SAFETY: the caller vouches for the memory and its last use.
+    // SAFETY: the caller guarantees the memory and its last use.
     unsafe { toller_shim_free(memory.cast()) };
 }
 
@@ -96,7 +96,7 @@ pub unsafe fn launch(
     let mut aligned = vec![0_u64; argument.len().div_ceil(size_of::<u64>())];
     // SAFETY: `aligned` has at least as many bytes as the argument.
     unsafe { aligned.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(argument.as_ptr(), argument.len()) };
-    // SAFETY: the caller vouches for the structure and the only launch; the sizes are those of the buffers.
+    // SAFETY: the caller guarantees the structure and the only launch; the sizes are the buffers' sizes.
     let failed = unsafe {
         toller_shim_launch(
             name.as_ptr(),
@@ -145,6 +145,6 @@ pub struct Linear {
 /// The matrices are where `linear` says, and nothing else uses them meanwhile.
 pub unsafe fn multiply(linear: Linear) {
     let Linear { x, weight, bias, residual, out, rows, outputs, depth } = linear;
-    // SAFETY: the caller vouches for the matrices.
+    // SAFETY: the caller guarantees the matrices.
     unsafe { toller_shim_linear_f16(x, weight, bias, residual, out, rows, outputs, depth) };
 }

@@ -313,7 +313,7 @@ struct Search {
         candidates.write(all), counts.write(kept), bounded.write(kept);
     }
 
-    // With thresholds from bounds alone: a chunk that fills a buffer is taken back.
+    // With thresholds only from bounds: a chunk that fills a buffer is taken back.
     void search_safely() {
         uint32_t chunk = room();
         for (uint32_t first = 0; first < problem.rows;) {

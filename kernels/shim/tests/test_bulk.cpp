@@ -11,7 +11,7 @@
 
 namespace {
 
-// Two warps, of which the first copies.
+// Two warps; the first copies.
 constexpr uint32_t THREADS = 64, SHARED_BYTES = 8 << 10;
 constexpr uint32_t FULL = 4096, EMPTY = FULL + 8, OTHER = FULL + 16;
 

@@ -52,7 +52,7 @@ float get(const Type &type, const void *row, uint32_t column) {
 
 uint32_t padded(uint32_t width) { return (width + 7) / 8 * 8; }
 
-// A matrix of random numbers that the type holds, with rows of `stride` bytes, of which the rest is zero.
+// A matrix of random numbers that the type holds, with rows of `stride` bytes; the rest of a row is zero.
 std::vector<float> fill(const Type &type, void *matrix, uint32_t rows, uint32_t width, uint32_t stride, uint64_t seed) {
     Random random(seed);
     std::vector<float> values(rows * width);
@@ -138,7 +138,7 @@ void check_product(const Type &type, const char *tile, uint32_t tile_columns, ui
                 const double product = of_x[row * depth + k] * of_weight[column * depth + k];
                 expected += product, size += std::fabs(product);
             }
-            // What is stored in f32 has no rounding but that of its sum.
+            // What is stored in f32 is rounded only in its sum.
             const double tolerance = is_wide ? 1e-5 : type.tolerance;
             CHECK(std::fabs(found - expected) <= tolerance * size, "%s, %u x %u: %g instead of %g", name.c_str(), row, column, found,
                   expected);

@@ -23,7 +23,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// A folder with the model alone.
+    /// A folder with only the model.
     pub(crate) fn new() -> Self {
         let workspace = Self { folder: tempfile::tempdir().unwrap() };
         workspace.add_fixture("tiny-bert");

@@ -5,7 +5,7 @@ use ahash::AHashSet;
 /// A set of words that quickly rejects most words that are not in it.
 pub(super) struct StopWords {
     words: AHashSet<&'static str>,
-    /// Bit n is set if there is a word of n bytes. The last bit is that of all longer words.
+    /// Bit n is set if there is a word of n bytes. The last bit stands for all longer words.
     lengths: u64,
 }
 

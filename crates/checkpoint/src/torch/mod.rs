@@ -162,7 +162,7 @@ mod tests {
     /// `x = torch.arange(6.0).reshape(2, 3)`.
     pub(super) const LEGACY: &[u8] = include_bytes!("../../tests/data/torch-before-1.6.bin");
 
-    /// Checks that `places` are those of the tensors of [`LEGACY`].
+    /// Checks that `places` are the places of the tensors of [`LEGACY`].
     pub(super) fn assert_two_views(file: &[u8], places: &Places) {
         let found: Vec<_> = places
             .iter()

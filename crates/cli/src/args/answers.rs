@@ -50,7 +50,7 @@ enum Matching {
 }
 
 /// Checks that some questions have answers. Those without are reported, and answers that should be patterns
-/// and are none.
+/// and are not.
 pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<(), Remedied> {
     let (without, all) = (questions.iter().filter(|query| query.answers.is_empty()).count(), questions.len());
     if without == all {

@@ -7,8 +7,8 @@ use super::Cli;
 /// What every command can be given.
 const EVERYWHERE: &str = "Everywhere";
 
-/// The sections after "Options", in their order, each with its flags. A flag that is in none is an option of
-/// its command alone.
+/// The sections after "Options", in their order, each with its flags. A flag that is in none of them comes
+/// under "Options".
 #[rustfmt::skip]
 const SECTIONS: &[(&str, &[&str])] = &[
     ("Input", &["corpus-format", "queries-format", "qrels-format", "run-format", "vectors-format",

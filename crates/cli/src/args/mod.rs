@@ -74,7 +74,7 @@ mod tests {
 
     use super::Cli;
 
-    /// clap itself checks this in debug builds alone.
+    /// clap itself checks this only in debug builds.
     #[test]
     fn flags_have_names_of_their_own() {
         fn check(command: &Command, path: &str) {

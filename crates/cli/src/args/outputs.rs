@@ -33,7 +33,7 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), UsageError> 
     Ok(())
 }
 
-/// Whether a path is a device or a pipe, which keeps nothing that could be replaced. Stdout is none.
+/// Whether a path is a device or a pipe, which keeps nothing that could be replaced.
 fn is_device(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

@@ -23,7 +23,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     evaluation: EvaluationArgs,
 
-    /// Compare every run with this one alone
+    /// Compare every run only with this one
     #[arg(long, value_name = "RUN")]
     baseline: Option<InputPath>,
 

@@ -32,7 +32,7 @@ pub struct RanksArgs {
     #[command(flatten)]
     qrels: QrelsArgs,
 
-    /// Queries, of which those that are judged are ranked for: files or folders of files
+    /// Queries: files or folders of files. Only judged queries count
     #[arg(long, value_name = "FILE", num_args = 1..)]
     queries: Vec<InputPath>,
 

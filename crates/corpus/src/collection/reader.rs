@@ -77,7 +77,7 @@ pub fn open_collection(
     reopen_collection(inputs, options, &[])
 }
 
-/// As [`open_collection`], for another pass over the same bytes: `stamps` are those of the
+/// As [`open_collection`], for another pass over the same bytes: `stamps` come from the
 /// [survey](crate::Survey::stamps), and a file that is not what it was then is an error when its turn comes.
 ///
 /// # Errors
@@ -160,7 +160,7 @@ impl CollectionReader {
         &self.skipped
     }
 
-    /// The size and age of each input that was opened so far; `None` for what is no regular file.
+    /// The size and age of each input that was opened so far; `None` for what is not a regular file.
     #[must_use]
     pub fn stamps(&self) -> &[Option<Stamp>] {
         &self.stamps
@@ -184,8 +184,8 @@ impl CollectionReader {
     }
 
     /// Where the record of the passage that was yielded last is in its stored input, so that it can be read
-    /// again alone. `None` if it cannot be: compressed files, pipes, Parquet, TREC documents, rows without
-    /// identifiers.
+    /// again by itself. `None` if it cannot be: compressed files, pipes, Parquet, TREC documents, rows
+    /// without identifiers.
     #[must_use]
     pub fn record(&self) -> Option<RecordPlace> {
         if self.is_in_place { self.current.as_ref()?.record() } else { None }
@@ -198,7 +198,7 @@ impl CollectionReader {
         &self.bytes_read
     }
 
-    /// The size of all inputs as stored, unless one of them is no regular file.
+    /// The size of all inputs as stored, unless one of them is not a regular file.
     #[must_use]
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes

@@ -20,8 +20,8 @@ pub(crate) trait PassageSource {
     /// The rows so far, good and bad, from which the numbering of the next file continues.
     fn rows(&self) -> u64;
 
-    /// Where the record of the last returned passage is in the decompressed file, and how to read it alone;
-    /// `None` if that is impossible.
+    /// Where the record of the last returned passage is in the decompressed file, and how to read it by
+    /// itself; `None` if that is impossible.
     fn record(&self) -> Option<RecordPlace> {
         None
     }

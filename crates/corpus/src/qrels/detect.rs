@@ -28,8 +28,8 @@ const DOCUMENT: &[&str] = &[
     "doc_key", "document_id", "doc", "document", "passage",
 ];
 
-/// The columns of queries and documents, if a line is a header that names both. Of two columns, the first may
-/// be named alone. A header holds no grade.
+/// The columns of queries and documents, if a line is a header that names both. Of two columns, it may name
+/// only the first. A header holds no grade.
 pub(crate) fn of_header(cells: &[&str]) -> Option<(usize, usize)> {
     if cells.iter().any(|cell| parse_grade(cell).is_some()) {
         return None;

@@ -137,7 +137,7 @@ pub(crate) fn read_dpr(
 }
 
 /// Calls `parse` with the fields of each row, which may span lines, and passes the query to `sink`. If
-/// `parse` returns nothing, the row is a header; its errors are those of the file.
+/// `parse` returns nothing, the row is a header. Its errors end the reading of the file.
 fn for_each_row(
     mut rows: QuotedRows,
     sink: &mut QuerySink,

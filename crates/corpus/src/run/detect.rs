@@ -30,7 +30,7 @@ named! {
     }
 }
 
-/// The name of the format of partial runs, which their first line tells.
+/// The name of the format of partial runs, which is in their first line.
 pub const PARTIAL_RUN: &str = "toller-partial-run";
 
 /// No line of a run is as long.

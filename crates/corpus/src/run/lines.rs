@@ -41,7 +41,7 @@ impl Lines {
     }
 
     fn check_id(&self, what: &'static str, id: &str) -> Result<(), RunWriteError> {
-        // Almost all identifiers are of these bytes alone.
+        // Almost all identifiers have only these bytes.
         if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! JSON objects, of which a few fields matter.
+//! JSON objects with a few fields that matter.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -34,7 +34,7 @@ impl RecordLines {
         &self.lines
     }
 
-    /// For records of several lines, of which [`RecordLines::advance`] finds the first.
+    /// For records of several lines: [`RecordLines::advance`] finds their first lines.
     pub(crate) fn lines_mut(&mut self) -> &mut LineReader {
         &mut self.lines
     }

@@ -26,7 +26,7 @@ pub struct Collection {
     pub statistics: Statistics,
     /// The names of the files.
     pub files: Vec<String>,
-    /// Queries with tabs or line breaks, each of which is a space in a TSV file.
+    /// Queries with tabs or line breaks, which become spaces in a TSV file.
     pub changed_queries: usize,
     /// Splits with judgments, but without a file of queries.
     pub without_queries: Vec<String>,

@@ -68,7 +68,7 @@ impl Known {
     }
 
     /// How a collection that was read differs from this one, one sentence each. Splits that are only on one
-    /// side are no difference.
+    /// side do not count.
     #[must_use]
     pub fn differences(&self, found: &Collection) -> Vec<String> {
         let mut differences = Vec::new();

@@ -53,7 +53,7 @@ enum Role {
 struct Rule(Role, &'static str, Option<&'static str>);
 
 impl Layout {
-    /// The rules, of which the first that fits counts.
+    /// The rules; the first that fits counts.
     fn rules(self) -> &'static [Rule] {
         use Role::{AllQueries, Corpus, Derived, Examples, Qrels, Queries};
         match self {

@@ -20,7 +20,7 @@ pub struct SimilarQueries<'a> {
     pub compared: usize,
 }
 
-/// The pairs whose score is higher than `threshold`. The queries of `run` are those of development or test,
+/// The pairs whose score is higher than `threshold`. The queries of `run` are development or test queries,
 /// its documents are training queries, and its scores are any model's: a search of encoded training queries,
 /// or that search reranked by a cross-encoder.
 #[must_use]

@@ -91,7 +91,7 @@ mod tests {
         };
         let mut spans = (0..paragraph.len())
             .flat_map(|start| (start + 1..=paragraph.len()).map(move |end| &paragraph[start..end]));
-        // Both sides round; the threshold itself is hit on whole numbers alone.
+        // Both sides round; the threshold itself is hit only on whole numbers.
         let reaches = |f1: f64| match (f1 - rule.threshold).abs() < 1e-12 {
             true => !rule.strict,
             false => f1 > rule.threshold,

@@ -60,7 +60,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each bucket's sum is the total's share, but for at most one subject at each of its ends.
+        /// Each bucket's sum is the total's share, except for at most one subject at each of its ends.
         #[test]
         fn sums_are_about_equal(frequencies in prop::collection::vec(0_u64..1000, 1..60), count in 1_usize..7) {
             let cut = cut(&frequencies, count);

@@ -41,7 +41,7 @@ enum Objects {
 
 /// Reads triples, one JSON object a line: `subject`, `relation` and `object`, which is a name or the list of
 /// an object's names. Triples with equal subject and relation are one fact. Returns the facts, and how many
-/// triples have a relation that is none of the 24.
+/// triples have a relation that is not one of the 24.
 ///
 /// # Errors
 /// If the file cannot be read, or a record is not of this form or has an empty name.
@@ -78,7 +78,7 @@ pub fn read_facts(input: &Input) -> Result<(Facts, usize), DatasetError> {
     Ok((facts, others))
 }
 
-/// A sample of at most `count` facts, in their order. It depends on the seed and the subjects alone, not on
+/// A sample of at most `count` facts, in their order. It depends only on the seed and the subjects, not on
 /// their order.
 #[must_use]
 pub fn sample<'a>(facts: &[&'a Fact], count: usize, seed: u64) -> Vec<&'a Fact> {

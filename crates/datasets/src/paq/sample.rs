@@ -60,7 +60,7 @@ pub(super) struct Found {
 const PLACES: usize = 4;
 
 /// A uniform sample of the passages with enough questions, and of each passage one of its questions, also
-/// uniform. It depends on the seed, the identifiers and the questions alone.
+/// uniform. It depends only on the seed, the identifiers and the questions.
 ///
 /// # Errors
 /// If a file cannot be read or a record is not PAQ's. Files may have to be read more than once: what can be

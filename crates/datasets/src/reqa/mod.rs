@@ -64,8 +64,8 @@ pub struct Question {
     pub id: String,
     /// The text.
     pub text: String,
-    /// The indices of the sentences that answer it: all whose text is that of a sentence in which an
-    /// answer starts. Ascending, at least one.
+    /// The indices of the sentences that answer it: all with the same text as a sentence in which an answer
+    /// starts. Ascending, at least one.
     pub answers: Vec<usize>,
 }
 

@@ -6,7 +6,7 @@
 #[derive(Clone, Debug, Default)]
 pub struct IntraListSimilarity {
     sum: Vec<f64>,
-    /// The sum of |u|^2, which is the number of vectors but for those of length 0.
+    /// The sum of |u|^2, which is the number of vectors, except those of length 0.
     own: f64,
     vectors: usize,
 }

@@ -134,9 +134,9 @@ pub(crate) struct TransformerConfig {
     pub(crate) prefix: Option<PrefixConfig>,
     /// What DPR and REALM project their vectors to.
     pub(crate) projection: Option<Projection>,
-    /// Whether the weights are those of a cross-encoder or another classifier of texts.
+    /// Whether the weights belong to a cross-encoder or another classifier of texts.
     pub(crate) is_classifier: bool,
-    /// Whether the weights are those of a classifier of tokens.
+    /// Whether the weights belong to a classifier of tokens.
     pub(crate) classifies_tokens: bool,
 }
 

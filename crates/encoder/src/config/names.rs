@@ -39,7 +39,7 @@ pub(crate) enum UpNames {
     Plain(&'static str),
     /// activation(x) y, two layers (Shazeer 2020, section 2).
     Gated { activated: &'static str, linear: &'static str },
-    /// The same as one layer whose rows are those of x, then those of y.
+    /// The same as one layer: first the rows of x, then the rows of y.
     GatedFused(&'static str),
 }
 

@@ -205,7 +205,7 @@ impl CrossEncoder {
         Ok(config.is_classifier && layout.pooling.is_none() && layout.modules.is_empty())
     }
 
-    /// The model once more, computed slowly, to compare with.
+    /// A second copy of the model, computed slowly, to compare with.
     ///
     /// # Errors
     /// As [`CrossEncoder::load`].
@@ -213,7 +213,7 @@ impl CrossEncoder {
         ReferenceCrossEncoder::load(&self.plan)
     }
 
-    /// The same weights once more, on another backend: a row of the network's result holds a pair's logits.
+    /// A second copy of the weights, on another backend: a row of the network's result holds a pair's logits.
     ///
     /// # Errors
     /// When the backend cannot compute what the model needs.
@@ -227,8 +227,8 @@ impl CrossEncoder {
         &self.plan.folder
     }
 
-    /// The class of transformers that a model with a new classifier has; `None` if the classifier is that of
-    /// the files.
+    /// The class of transformers that a model with a new classifier has; `None` if the classifier is the one
+    /// of the files.
     #[must_use]
     pub fn new_class(&self) -> Option<&Class> {
         self.new_class.as_ref()
@@ -291,7 +291,7 @@ impl CrossEncoder {
     }
 
     /// The same for a query, which is cut to half of the room if it would leave no room for a passage and
-    /// passages alone are cut otherwise.
+    /// otherwise only passages are cut.
     ///
     /// # Errors
     /// As [`Self::tokenize`].
@@ -323,8 +323,8 @@ impl CrossEncoder {
     /// makes of both texts at once.
     ///
     /// # Errors
-    /// [`toller_tokenizer::TokenizerError::FirstTextTooLong`] if the query leaves no room for the passage,
-    /// which alone may be truncated.
+    /// [`toller_tokenizer::TokenizerError::FirstTextTooLong`] if the query leaves no room for the passage:
+    /// only the passage may be truncated.
     pub fn pair(&self, query: &TokenizedText, passage: &TokenizedText) -> Result<Tokens, EncoderError> {
         Ok(self.tokenizer.compose_pair(query, passage, self.truncation)?)
     }
@@ -361,8 +361,8 @@ impl CrossEncoder {
         self.pair(&self.tokenize(query)?, &self.tokenize(passage)?)
     }
 
-    /// The logits of pairs: `[pairs, labels]`, row by row. The bits of a pair's logits depend on the pair
-    /// alone. Runs on the calling thread; call it from several.
+    /// The logits of pairs: `[pairs, labels]`, row by row. The bits of a pair's logits depend only on the
+    /// pair. Runs on the calling thread; call it from several.
     ///
     /// # Errors
     /// When a token has no embedding, or computing fails.

@@ -144,7 +144,7 @@ impl TokenClassifier {
         })
     }
 
-    /// The same weights once more, on another backend: a row of the network's result has a token's logits.
+    /// A second copy of the weights, on another backend: a row of the network's result has a token's logits.
     ///
     /// # Errors
     /// When the backend cannot compute what the model needs.
@@ -207,7 +207,7 @@ impl TokenClassifier {
         Work { batch_tokens: self.batch_tokens, ..self.network.work() }
     }
 
-    /// The tokens of a text in windows, each of which begins `stride` tokens after the one before; by default
+    /// The tokens of a text in windows. Each window begins `stride` tokens after the one before; by default
     /// half a window.
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl TokenClassifier {
     }
 
     /// The logits of each document, `[tokens, labels]`, on this many threads of rayon's current pool. The
-    /// bits of a document's logits depend on the document alone.
+    /// bits of a document's logits depend only on the document.
     ///
     /// # Errors
     /// When a token has no embedding, or computing fails.

@@ -46,7 +46,7 @@ fn check(folder: &Path, options: &CrossEncoderOptions) {
     let labels = model.labels().len();
     let logits = model.logits(&pairs).unwrap();
     assert_eq!(logits.len(), pairs.len() * labels);
-    // A logit close to zero is a difference of larger terms, and its error is that of their rounding. So
+    // A logit close to zero is a difference of larger terms, and its error comes from their rounding. So
     // errors are relative to the largest logit.
     let largest =
         cases.iter().flat_map(|case| &case.logits).fold(0f64, |largest, logit| largest.max(logit.abs()));

@@ -1,4 +1,4 @@
-//! Tokenizers without tokenizer.json: token ids under the flags of tokenizer_config.json are those of
+//! Tokenizers without tokenizer.json: token ids under the flags of tokenizer_config.json equal those of
 //! transformers.
 
 use std::collections::BTreeMap;

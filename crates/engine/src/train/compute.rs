@@ -40,7 +40,7 @@ fn compute(
     Ok(Compute::Candle { devices, dtype: dtype.unwrap_or(default) })
 }
 
-/// In this build on the CPU alone.
+/// In this build only on the CPU.
 #[cfg(not(feature = "candle"))]
 fn compute(
     device: Device,

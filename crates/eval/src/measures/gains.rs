@@ -54,7 +54,7 @@ pub(crate) fn ndcg_at_levels(ranking: &JudgedRanking, parameters: &Parameters, l
     let mut places: Vec<usize> =
         (1..positive).filter(|place| ideal_gains[*place] != ideal_gains[place - 1]).collect();
     places.push(positive);
-    // trec_eval leaves out the end of a ranking that goes on for one document alone.
+    // trec_eval leaves out the end of a ranking that goes on for only one document.
     if positive + 1 < ranking.retrieved() {
         places.push(ranking.retrieved());
     }

@@ -1,6 +1,6 @@
 //! Measures of the C/W/L framework (Moffat, Bailey, Scholer and Thomas 2017): after each document, a user
 //! goes on with a probability C that depends on the rank and on the gains so far. The value is the expected
-//! gain of a document that the user looks at. Definitions and the limit of 1,000 documents are those of
+//! gain of a document that the user looks at. Definitions and the limit of 1,000 documents are the same as in
 //! `cwl_eval`.
 
 use crate::parameters::Parameters;

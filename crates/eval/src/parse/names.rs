@@ -14,7 +14,7 @@ pub(super) enum Name<'a> {
     Family { declaration: &'static Declaration, parameter: Parameter, values: &'a str },
 }
 
-/// Finds a name. Case does not matter: no two names differ in it alone.
+/// Finds a name. Case does not matter: no two names differ only in it.
 pub(super) fn look_up(name: &str) -> Option<Name<'_>> {
     for declaration in declarations() {
         if names(declaration).any(|known| known.eq_ignore_ascii_case(name)) {
@@ -28,7 +28,7 @@ pub(super) fn look_up(name: &str) -> Option<Name<'_>> {
     })
 }
 
-/// All names of a measure but those of families.
+/// All names of a measure except those of families.
 fn names(declaration: &Declaration) -> impl Iterator<Item = &'static str> {
     [declaration.name]
         .into_iter()

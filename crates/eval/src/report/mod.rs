@@ -49,7 +49,7 @@ impl RunReport {
     }
 }
 
-/// The comparisons of a report's runs; their indexes are those of its runs.
+/// The comparisons of a report's runs; their indexes are places in its list of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
     /// Which runs were compared.

@@ -89,7 +89,7 @@ fn corrected_interval(means: &[f64], centred: &[f64], observed: f64, confidence:
     let below = means.partition_point(|mean| *mean < observed - rounding);
     let up_to = means.partition_point(|mean| *mean <= observed + rounding);
     let share = (below + up_to) as f64 / 2.0 / means.len() as f64;
-    // A sample on one side of the observed mean alone has no finite bias.
+    // A sample that is only on one side of the observed mean has no finite bias.
     let edge = 0.5 / means.len() as f64;
     let bias = normal_quantile(share.clamp(edge, 1.0 - edge));
     let tail = normal_quantile((1.0 - confidence) / 2.0);

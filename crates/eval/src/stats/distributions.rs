@@ -52,7 +52,7 @@ pub(super) fn noncentral_tails(critical: f64, degrees_of_freedom: f64, shift: f6
     let step = (high - low) / f64::from(steps);
     let constant = std::f64::consts::LN_2 + df / 2.0 * (df / 2.0).ln() - lgamma(df / 2.0);
     let at = |s: f64| {
-        // At 0 the density is positive for one degree of freedom alone.
+        // At 0 the density is positive only for one degree of freedom.
         let power = if df == 1.0 { 0.0 } else { (df - 1.0) * s.ln() };
         let density = (constant + power - df * s * s / 2.0).exp();
         density * (normal_cdf(shift - critical * s) + normal_cdf(-shift - critical * s))

@@ -136,7 +136,8 @@ fn takes_value(option: char) -> bool {
     "mlMNZRTD".contains(option)
 }
 
-/// The short option that a long one stands for; a beginning that is no other's is enough, as for getopt.
+/// The short option that a long one stands for; a beginning that no other option has is enough, as for
+/// getopt.
 fn long_option(name: &str) -> Result<char, TrecEvalError> {
     const LONG: [(&str, char); 12] = [
         ("query_eval_wanted", 'q'),

@@ -5,11 +5,11 @@ use super::preferences::{RankedGroup, RankedPreferences};
 /// Which pairs of documents count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pairs {
-    /// All. A pair of which nothing was retrieved is not fulfilled.
+    /// All. A pair without a retrieved document is not fulfilled.
     All,
-    /// Those of which at least one was retrieved.
+    /// Those with at least one retrieved document.
     Implied,
-    /// Those of which both were retrieved.
+    /// Those with two retrieved documents.
     Retrieved,
 }
 

@@ -9,7 +9,7 @@ pub(super) enum Kind {
     RunId,
     /// The number of queries: a sum that is not printed for each query.
     NumQ,
-    /// The grades of the first documents as a string, for each query alone.
+    /// The grades of the first documents as a string, only for single queries.
     RelString,
     /// A sum, printed as a whole number.
     Count,

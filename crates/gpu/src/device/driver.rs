@@ -250,7 +250,7 @@ fn failure(name: String, call: &str, error: DriverError) -> DeviceError {
     DeviceError::Failed { name, call, message, code: error.0 as u32 }
 }
 
-/// The time between two events that have happened. The function is that of CUDA 12: drivers before 12.8 do
+/// The time between two events that have happened. This calls the function of CUDA 12: drivers before 12.8 do
 /// not have the newer one, which cudarc calls, and all drivers after have both.
 fn elapsed_milliseconds(start: &CudaEvent, end: &CudaEvent) -> Result<f32, DriverError> {
     type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> CUresult;
@@ -310,7 +310,7 @@ impl Device for CudaDevice {
         // The context of a device that has failed gives all memory back. That the driver waits for queued
         // work before it frees is usual, and not promised.
         if self.bind().and_then(|()| self.check("cuCtxSynchronize", self.context.synchronize())).is_ok() {
-            // SAFETY: the caller vouches for the address and its last use, and all work is done.
+            // SAFETY: the caller guarantees the address and its last use, and all work is done.
             let _ = unsafe { result::free_sync(address.0) };
         }
     }
@@ -324,7 +324,7 @@ impl Device for CudaDevice {
 
     unsafe fn free_pinned(&self, start: *mut u8) {
         if self.bind().is_ok() {
-            // SAFETY: the caller vouches for the address and its last use, also by queued work.
+            // SAFETY: the caller guarantees the address and its last use, also by queued work.
             let _ = unsafe { result::free_host(start.cast()) };
         }
     }
@@ -337,7 +337,7 @@ impl Device for CudaDevice {
         bytes: usize,
     ) -> Result<(), DeviceError> {
         self.bind()?;
-        // SAFETY: the caller vouches for `bytes` bytes at both places until the copy is done.
+        // SAFETY: the caller guarantees `bytes` bytes at both places until the copy is done.
         let copied = unsafe {
             let from = std::slice::from_raw_parts(from, bytes);
             result::memcpy_htod_async(to.0, from, self.queue(queue).cu_stream())
@@ -353,7 +353,7 @@ impl Device for CudaDevice {
         bytes: usize,
     ) -> Result<(), DeviceError> {
         self.bind()?;
-        // SAFETY: the caller vouches for `bytes` bytes at both places until the copy is done.
+        // SAFETY: the caller guarantees `bytes` bytes at both places until the copy is done.
         let copied = unsafe {
             let to = std::slice::from_raw_parts_mut(to, bytes);
             result::memcpy_dtoh_async(to, from.0, self.queue(queue).cu_stream())
@@ -363,14 +363,14 @@ impl Device for CudaDevice {
 
     unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError> {
         self.bind()?;
-        // SAFETY: the caller vouches for `bytes` bytes at `to` until they are set.
+        // SAFETY: the caller guarantees `bytes` bytes at `to` until they are set.
         let filled = unsafe { result::memset_d8_async(to.0, byte, bytes, self.compute.cu_stream()) };
         self.check("cuMemsetD8Async", filled)
     }
 
     unsafe fn copy_within(&self, to: Address, from: Address, bytes: usize) -> Result<(), DeviceError> {
         self.bind()?;
-        // SAFETY: the caller vouches for `bytes` bytes at both places until the copy is done.
+        // SAFETY: the caller guarantees `bytes` bytes at both places until the copy is done.
         let copied = unsafe { result::memcpy_dtod_async(to.0, from.0, bytes, self.compute.cu_stream()) };
         self.check("cuMemcpyDtoDAsync", copied)
     }
@@ -409,7 +409,7 @@ impl Device for CudaDevice {
         let function = self.function(launch.kernel)?;
         let mut arguments = [launch.argument.as_ptr().cast_mut().cast::<c_void>()];
         let [x, y, z] = launch.grid;
-        // SAFETY: the caller vouches for the structure and the memory at its addresses; the driver copies the
+        // SAFETY: the caller guarantees the structure and the memory at its addresses; the driver copies the
         // structure before it returns.
         let launched = unsafe {
             result::launch_kernel(
@@ -431,7 +431,7 @@ impl Device for CudaDevice {
             Some(library) => library,
             none => none.insert(BlasLt::open(&self.context, &self.facts.name)?),
         };
-        // SAFETY: the caller vouches for the matrices.
+        // SAFETY: the caller guarantees the matrices.
         unsafe { library.multiply(product, &self.compute, &self.facts.name) }
     }
 

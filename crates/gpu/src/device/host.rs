@@ -100,7 +100,7 @@ impl Device for HostDevice {
 
     unsafe fn free(&self, address: Address) {
         self.allocated().remove(&address.0);
-        // SAFETY: the caller vouches for the address and its last use.
+        // SAFETY: the caller guarantees the address and its last use.
         unsafe { toller_shim::free(pointer(address)) };
     }
 
@@ -135,25 +135,25 @@ impl Device for HostDevice {
         from: *const u8,
         bytes: usize,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for `bytes` bytes at both places, one of the host and one of the device.
+        // SAFETY: the caller guarantees `bytes` bytes at both places, one of the host and one of the device.
         unsafe { pointer(to).copy_from_nonoverlapping(from, bytes) };
         Ok(())
     }
 
     unsafe fn copy_out(&self, _: Queue, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for `bytes` bytes at both places, one of the host and one of the device.
+        // SAFETY: the caller guarantees `bytes` bytes at both places, one of the host and one of the device.
         unsafe { to.copy_from_nonoverlapping(pointer(from), bytes) };
         Ok(())
     }
 
     unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for `bytes` bytes at `to`.
+        // SAFETY: the caller guarantees `bytes` bytes at `to`.
         unsafe { pointer(to).write_bytes(byte, bytes) };
         Ok(())
     }
 
     unsafe fn copy_within(&self, to: Address, from: Address, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for `bytes` bytes at both places.
+        // SAFETY: the caller guarantees `bytes` bytes at both places.
         unsafe { pointer(to).copy_from(pointer(from), bytes) };
         Ok(())
     }
@@ -172,7 +172,7 @@ impl Device for HostDevice {
     unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let _one = locked(&LAUNCHES);
         let Launch { kernel, grid: [x, y, _], threads, shared_bytes, argument } = *launch;
-        // SAFETY: `_one` makes this the only launch, and the caller vouches for the argument; the shim checks
+        // SAFETY: `_one` makes this the only launch, and the caller guarantees the argument; the shim checks
         // where the kernel reads and writes.
         let ran = unsafe { toller_shim::launch(kernel, argument, [x, y], threads, shared_bytes) };
         ran.map_err(|message| {
@@ -187,7 +187,7 @@ impl Device for HostDevice {
         let halves = |address| pointer(address).cast::<u16>();
         let residual = residual.map_or(std::ptr::null(), |residual| halves(residual).cast_const());
         let (x, weight, bias, out) = (halves(x), halves(weight), halves(bias), halves(out));
-        // SAFETY: the caller vouches for the matrices.
+        // SAFETY: the caller guarantees the matrices.
         unsafe { toller_shim::multiply(Linear { x, weight, bias, residual, out, rows, outputs, depth }) };
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Device for HostDevice {
     }
 }
 
-/// The memory at an address: the shim's memory is that of the process.
+/// The memory at an address: the shim uses the memory of the process.
 fn pointer(address: Address) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(address.0 as usize)
 }

@@ -151,7 +151,7 @@ impl Pinned {
     pub unsafe fn copy_to(&self, to: Address, bytes: usize) -> Result<(), DeviceError> {
         assert!(bytes <= self.len, "{bytes} of {}", self.len);
         // SAFETY: `bytes_mut` and `drop` wait for the queue before the bytes change or are given back; the
-        // caller vouches for `to`.
+        // caller guarantees `to`.
         unsafe { self.device.copy_in(self.queue, to, self.start, bytes) }
     }
 

@@ -117,7 +117,7 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// What tests and measurements change about the device.
     fn controls(&self) -> &Controls;
 
-    /// The copy queues, of which [`Device::next_copy_queue`] gives the next.
+    /// The copy queues. [`Device::next_copy_queue`] gives the next of them.
     fn copy_queues(&self) -> &CopyQueues;
 
     /// Whose turn it is to queue work.
@@ -218,7 +218,7 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// The argument is the structure that the kernel takes. The memory at its addresses is as large as the
     /// kernel requires and lives until the kernel is done.
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for the argument and the memory.
+        // SAFETY: the caller guarantees the argument and the memory.
         self.watched(Watched::kernel(launch), &|| unsafe { self.queue_kernel(launch) })
     }
 
@@ -230,7 +230,7 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// # Safety
     /// The matrices are as [`LibraryProduct`] says, and live until the product is done.
     unsafe fn multiply(&self, product: &LibraryProduct) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for the matrices.
+        // SAFETY: the caller guarantees the matrices.
         self.watched(Watched::product(product), &|| unsafe { self.queue_product(product) })
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::{ModelSource, ResolveError, ResolveEvent, ResolveOptions, resolve_model};
 
-/// Options that use nothing outside `folder` and ask `endpoint` alone.
+/// Options that use nothing outside `folder` and ask only `endpoint`.
 pub(crate) fn options(folder: &Path, endpoint: &str) -> ResolveOptions {
     ResolveOptions {
         endpoint: endpoint.to_owned(),

@@ -4,11 +4,11 @@
 //! blocks of 48 queries: scores, softmax in place, product with the values, all in a scratch that stays
 //! in the second-level cache. Nothing of size [heads, n, n] exists, and no pad token does. With a window, a
 //! block takes only the panels of keys that one of its queries sees.
-//! The products are those of f32, or of bf16 with sums in f32 ([`Operand`]); the softmax is f32.
+//! The products are in f32, or in bf16 with sums in f32 ([`Operand`]); the softmax is f32.
 //! Cost model: 2 * n * k * hidden multiply-adds a sequence and n * k * heads exponentials, where k is n, or
 //! with a window of w about 2 w + 80.
 //!
-//! The keys of a block depend on the sequence alone, and so do its bits: a key outside a query's window, but
+//! The keys of a block depend only on the sequence, and so do its bits: a key outside a query's window, but
 //! inside the block's, has weight zero, which changes no sum.
 
 use std::marker::PhantomData;

@@ -54,7 +54,7 @@ pub(crate) trait Operand: Copy {
     unsafe fn store_part<S: Simd>(simd: S, to: *mut Self, numbers: S::F32, count: usize) {
         let mut stored = MaybeUninit::<[Self; LANES]>::uninit();
         let stored = stored.as_mut_ptr().cast();
-        // SAFETY: `stored` is sixteen numbers; the caller vouches for `count` of `to`.
+        // SAFETY: `stored` is sixteen numbers; the caller guarantees `count` of `to`.
         unsafe {
             Self::store(simd, stored, numbers);
             to.copy_from_nonoverlapping(stored, count);
@@ -100,7 +100,7 @@ impl Operand for f32 {
 
     #[inline(always)]
     unsafe fn store<S: Simd>(simd: S, to: *mut f32, numbers: S::F32) {
-        // SAFETY: the caller vouches for sixteen numbers.
+        // SAFETY: the caller guarantees sixteen numbers.
         unsafe { simd.store(to, numbers) }
     }
 
@@ -161,7 +161,7 @@ impl Operand for bf16 {
 
     #[inline(always)]
     unsafe fn store<S: Simd>(simd: S, to: *mut bf16, numbers: S::F32) {
-        // SAFETY: the caller vouches for sixteen numbers.
+        // SAFETY: the caller guarantees sixteen numbers.
         unsafe { simd.store_bf16(to, numbers) }
     }
 

@@ -1,4 +1,4 @@
-//! Activations whose gradients are those of the functions: candle's own GELUs round constants to six digits.
+//! Activations with exact gradients: candle's own GELUs round constants to six digits.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI};
 

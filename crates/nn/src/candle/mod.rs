@@ -33,7 +33,7 @@ const BATCH_TOKENS: [usize; 2] = [1024, 16_384];
 
 /// One of candle's devices, in one precision.
 ///
-/// Products are those of the libraries that candle calls, whose order of summation depends on the number of
+/// Products come from the libraries that candle calls. Their order of summation depends on the number of
 /// rows: a vector's last bits depend on its batch.
 #[derive(Debug)]
 pub struct Candle {

@@ -3,8 +3,8 @@
 //! `docs/kernels.md` says what the kernels compute, `kernels/encoder.h` how they are called. States are in
 //! the backend's type from the embeddings to the last layer, except that residuals are f32 in bf16; poolings
 //! and what follows them are f32. A session queues all steps of a batch and waits only for the result, so
-//! that the next session's batch is queued meanwhile. A layer's kernel depends on the layer and the device
-//! alone, and its sums have one order: the bits of a sequence do not depend on its batch.
+//! that the next session's batch is queued meanwhile. A layer's kernel depends only on the layer and the
+//! device, and its sums have one order: the bits of a sequence do not depend on its batch.
 
 mod abi;
 mod batch;
@@ -160,7 +160,7 @@ impl Cuda {
             return Ok(());
         }
         let abi::Product { out: x, rows, columns, stride, activation, .. } = args;
-        // SAFETY: the caller vouches for the arrays. Rows of f16 are dense, and a residual is of f16, too:
+        // SAFETY: the caller guarantees the arrays. Rows of f16 are dense, and a residual is of f16, too:
         // only sums of bf16 are wide.
         unsafe {
             self.device.multiply(product)?;
@@ -450,7 +450,7 @@ impl Backend for Cuda {
             scale: 1.0 / (attention.head_size as f32).sqrt(),
             reserved: 0,
         };
-        // SAFETY: the tiles are those of the batch, which has as many tokens as both states have rows; the
+        // SAFETY: the tiles belong to the batch, which has as many tokens as both states have rows; the
         // widths follow from the heads.
         unsafe { self.kernels.attend(self.number, kind.padded, args)? };
         Ok(out)
@@ -517,7 +517,7 @@ impl Backend for Cuda {
             ..abi::Pool::default()
         };
         args.poolings.iter_mut().zip(poolings).for_each(|(to, &pooling)| *to = pooling as u32);
-        // SAFETY: the offsets are those of the batch, and the states have a row for each of its tokens.
+        // SAFETY: the offsets belong to the batch, and the states have a row for each of its tokens.
         unsafe { self.kernels.pool(x.number, args)? };
         Ok(out)
     }

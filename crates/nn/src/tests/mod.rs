@@ -224,7 +224,7 @@ impl Model {
         let qkv = match self.prefix {
             0 => qkv,
             rows => {
-                // Three layers, of which the second counts.
+                // Three layers; the second counts.
                 let columns = 3 * (qkv_width - hidden);
                 let values = change(&values(seed ^ 12, rows * columns));
                 let table = backend.table(Matrix { values: &values, rows, columns }).unwrap();

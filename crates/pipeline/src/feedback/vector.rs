@@ -49,7 +49,7 @@ impl TermVector {
         terms.into_iter().collect()
     }
 
-    /// The sum of the weights, none of which is negative.
+    /// The sum of the weights; none is negative.
     pub(super) fn l1_norm(&self) -> f64 {
         self.weights.values().map(|weight| f64::from(*weight)).sum()
     }

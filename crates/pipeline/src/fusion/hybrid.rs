@@ -40,8 +40,8 @@ impl OwnFilter {
 
 /// Several searchers, dense, sparse or any other, as one: each finds its best hits, and these are fused.
 ///
-/// Its ordinals are those of the first searcher; documents that are missing from the first come after. Its
-/// hits are those of [`fuse_runs`](super::fuse_runs) on the searchers' runs in the same order.
+/// Its ordinals are the first searcher's; documents that are missing from the first come after. Its hits
+/// equal those of [`fuse_runs`](super::fuse_runs) on the searchers' runs in the same order.
 pub struct Hybrid {
     searchers: Vec<Arc<dyn Searcher>>,
     fusion: Fusion,

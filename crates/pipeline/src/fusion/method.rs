@@ -69,7 +69,7 @@ impl Method {
     /// rank fusion.
     ///
     /// # Errors
-    /// One of them has no meaning for the method: one that looks at ranks alone has nothing to normalize and
+    /// One of them has no meaning for the method: one that looks only at ranks has nothing to normalize and
     /// nothing to fill in.
     pub fn with(
         &self,

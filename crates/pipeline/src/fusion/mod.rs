@@ -13,7 +13,7 @@
 //! - Documents of equal score are ranked as the first list ranks them, a document that is missing from it
 //!   last; then as the second does, and so on. Every document is in some list, so the order is total.
 //! - The scores of a fused ranking fall strictly: where a score would not be below the one before it, it
-//!   becomes the next smaller f32. So a reader that goes by scores alone, such as trec_eval, sees the ranks
+//!   becomes the next smaller f32. So a reader that goes only by scores, such as trec_eval, sees the ranks
 //!   that were written.
 
 mod combine;

@@ -71,7 +71,7 @@ named! {
 }
 
 /// How the numbers of a document, one a list that says something of it, become one. The number of lists that
-/// *have* it counts those alone that retrieved it.
+/// *have* it counts only those that retrieved it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combination {
     /// Their sum.

@@ -35,8 +35,8 @@ pub(crate) enum BadEntry<K> {
 }
 
 impl<K: Copy + Eq + Hash> Pool<K> {
-    /// Pools lists of documents and scores, in any order, of which the best `depth` count. Equal scores keep
-    /// their order.
+    /// Pools lists of documents and scores, in any order. The best `depth` of each list count. Equal scores
+    /// keep their order.
     pub(crate) fn new(
         mut lists: Vec<Vec<(K, f64)>>,
         depth: usize,

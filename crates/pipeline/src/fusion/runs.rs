@@ -8,7 +8,7 @@ use super::options::{Fusion, check_weights};
 use super::pool::{BadEntry, Pool};
 use super::query_order::merged_order;
 
-/// The fused hits of one query, best first; identifiers are those of the runs.
+/// The fused hits of one query, best first; identifiers come from the runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FusedQuery<'a> {
     /// The query.
@@ -53,7 +53,8 @@ impl<'a> Pools<'a> {
         &self.queries
     }
 
-    /// The `k` best documents of each query. `fusion` is that of [`Pools::new`], its weights aside.
+    /// The `k` best documents of each query. `fusion` is the one given to [`Pools::new`], except for its
+    /// weights.
     ///
     /// # Errors
     /// Weights that cannot be used, and a fused score outside the range of f32.

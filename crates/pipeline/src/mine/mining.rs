@@ -18,9 +18,10 @@ pub struct Mining<'a> {
     pub(super) passages: HashMap<String, Passage>,
     /// The number of relevant documents that are not in the collection, and the first.
     pub missing: Option<(usize, String)>,
-    /// The number of hits that the reranker has not scored, so that they are no negatives, and the first.
+    /// The number of hits that the reranker has not scored, so that they are not negatives, and the first.
     pub unscored: Option<(usize, String)>,
-    /// The number of relevant documents that it has not scored, so that they are no positives, and the first.
+    /// The number of relevant documents that it has not scored, so that they are not positives, and the
+    /// first.
     pub unscored_positives: Option<(usize, String)>,
     /// The bad records of the collection that were skipped.
     pub skipped: SkipReport,

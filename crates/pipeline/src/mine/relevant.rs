@@ -14,7 +14,7 @@ pub(super) struct Relevant<'a> {
     /// Those that are taken for positives: in the order of the judgments, then by rank; or if there are more
     /// than wanted, by rank.
     pub(super) positives: Vec<&'a str>,
-    /// Those that a reranker has not scored, so that they are no positives.
+    /// Those that a reranker has not scored, so that they are not positives.
     pub(super) unscored: Vec<&'a str>,
 }
 

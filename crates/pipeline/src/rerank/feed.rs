@@ -13,11 +13,11 @@ use super::scorer::{PassageTokens, Scorer};
 use super::stream::{Message, QueryPairs};
 use crate::text::joined_text;
 
-/// Pairs of which the texts are in memory at a time: enough that a passage that several queries share is read
-/// and tokenized once, few enough that long passages have room.
+/// Pairs whose texts are in memory at a time: enough that a passage that several queries share is read and
+/// tokenized once, few enough that long passages have room.
 const WINDOW_PAIRS: usize = 4096;
 
-/// Pairs of which the scores are not known, as the model takes them.
+/// Pairs whose scores are not known, as the model takes them.
 #[derive(Default)]
 pub(super) struct Batch<'a> {
     pub(super) pairs: Vec<Pair<'a>>,

@@ -9,9 +9,9 @@
 //!
 //! - The first `depth` hits are ordered by their new score, descending; ties keep the first stage's order.
 //! - The others follow below, in their order, unless they are cut.
-//! - Scores fall strictly, so that a reader that goes by scores alone sees these ranks. A new score that is
-//!   not below the previous score becomes the next smaller f32. The scores of the other hits are those of the
-//!   first stage, shifted below the new scores.
+//! - Scores fall strictly, so that a reader that goes only by scores sees these ranks. A new score that is
+//!   not below the previous score becomes the next smaller f32. The other hits keep the scores of the first
+//!   stage, shifted below the new scores.
 
 mod cache;
 mod error;

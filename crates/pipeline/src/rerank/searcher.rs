@@ -29,7 +29,7 @@ impl RerankedSearcher {
 impl Searcher for RerankedSearcher {
     /// Searches as deep as is reranked, however few hits are asked for, so that these are the best of all
     /// that is reranked. Scores count as a reader of the first stage's run would get them, so that the result
-    /// is that of `toller rerank`.
+    /// is the same as with `toller rerank`.
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
         request.check()?;
         let depth = self.reranker.options().depth.max(request.k);

@@ -11,8 +11,8 @@ use super::judging::Judging;
 use crate::fusion::{Fusion, Pool, Pools};
 
 /// The measure of two fused runs for each weight of the second; the first has weight 1. For each `alpha` the
-/// value is that of [`fuse_runs`](crate::fusion::fuse_runs) on the best `depth` hits of each. The runs are
-/// normalized once. `on_progress` is given the number of judged queries that are done.
+/// value is the measure of [`fuse_runs`](crate::fusion::fuse_runs) on the best `depth` hits of each. The runs
+/// are normalized once. `on_progress` is given the number of judged queries that are done.
 ///
 /// # Errors
 /// Runs that cannot be fused, and judgments of none of their queries.

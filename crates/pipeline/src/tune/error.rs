@@ -27,7 +27,7 @@ pub enum TuneError {
         /// One of them.
         example: String,
     },
-    /// The index is that of another collection.
+    /// The index is of another collection.
     #[error("none of the judged documents is in the index, for example {0:?}")]
     NoJudgedDocument(String),
 }

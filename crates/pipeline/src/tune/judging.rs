@@ -31,7 +31,7 @@ pub(super) struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// The measure of a ranking, of which the grade of each document is given, best first.
+    /// The measure of a ranking, from the grade of each document, best first.
     pub(super) fn value(&self, grades: impl IntoIterator<Item = Option<i32>>) -> f64 {
         self.judge.values(grades).first().copied().unwrap_or(0.0)
     }
@@ -75,7 +75,7 @@ impl Judging<'_> {
         Ok(Tuned::new((0..points).map(of_point).collect()))
     }
 
-    /// Refuses queries of which none is judged.
+    /// Refuses queries if none of them is judged.
     pub(super) fn check_queries<'q>(
         &self,
         queries: impl ExactSizeIterator<Item = &'q str>,

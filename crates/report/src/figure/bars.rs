@@ -6,7 +6,7 @@ use super::frame::{At, Axes, HEIGHT, LEFT, RIGHT, drawing, run_class, vertical};
 use super::scale::{Scale, rounded};
 
 /// The panel: a bar for each of the differences, which are in ascending order. `all` is the number of
-/// queries, of which not all have a bar.
+/// queries; not all have a bar.
 pub(crate) fn sorted_bars(
     alternative: &str,
     y_label: &str,

@@ -6,8 +6,7 @@ use super::frame::{At, Axes, HEIGHT, LEFT, RIGHT, drawing, path, vertical};
 use super::scale::{Scale, rounded};
 use crate::data::QueryDifficulty;
 
-/// The panel; the queries are in the order of their means. `all` is the number of queries, of which not all
-/// are drawn.
+/// The panel; the queries are in the order of their means. `all` is the number of queries; not all are drawn.
 pub(crate) fn spread(alternative: &str, y_label: &str, queries: &[&QueryDifficulty], all: usize) -> Markup {
     let highest = queries.iter().map(|query| query.high).fold(0.0, f64::max);
     let lowest = queries.iter().map(|query| query.low).fold(0.0, f64::min);

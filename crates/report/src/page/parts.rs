@@ -27,7 +27,7 @@ pub(super) fn key(report: &Report) -> Markup {
     }
 }
 
-/// A table that scrolls for itself where the page is too narrow; `name` is that of its CSV file.
+/// A table that scrolls for itself where the page is too narrow; `name` is the name of its CSV file.
 pub(super) fn table(name: &str, caption: &Markup, head: &Markup, body: &Markup) -> Markup {
     html! {
         // A container for the caption's width keeps counters to itself, so the table is counted outside of

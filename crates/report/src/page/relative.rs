@@ -69,7 +69,7 @@ pub(super) fn groups(report: &Report, groups: &Groups) -> Markup {
     }
 }
 
-/// Pairs of compared runs of which the relative effectiveness is drawn.
+/// Pairs of compared runs whose relative effectiveness is drawn.
 const MOST_PAIRS: usize = 6;
 
 /// The relative effectiveness of one run against another's, a point for each group.

@@ -85,7 +85,7 @@ pub(super) async fn answer(
     .into_response()
 }
 
-/// The answer to what is no message, and so has no identifier.
+/// The answer to what is not a message, and so has no identifier.
 fn refused(error: RpcError) -> Response {
     (StatusCode::BAD_REQUEST, Json(error.answer(&Value::Null))).into_response()
 }

@@ -35,7 +35,7 @@ use crate::{gate, tei_metrics};
 ))]
 struct Document;
 
-/// The failure of what is no route.
+/// The failure of a request without a route.
 async fn refusal(reason: Reason, message: &'static str) -> Response {
     Dialect::Own.complete(Failure::new(reason, message).into_response())
 }

@@ -56,8 +56,8 @@ struct ListedRun {
 pub(super) struct ComparisonParameters {
     /// A run; given once for each, the baseline first.
     run: Vec<String>,
-    /// Measures, separated by blanks or commas; nDCG@10 RR@10 AP R@100 by default. The first one is that of
-    /// queries.
+    /// Measures, separated by blanks or commas; nDCG@10 RR@10 AP R@100 by default. The first one is shown
+    /// query by query.
     measures: Option<String>,
     /// Queries of each run whose documents are shown: as many losses and as many gains; 3 by default, 20 of
     /// two runs. Runs times `queries` times `documents` are at most 10,000.

@@ -232,8 +232,8 @@ impl<W: Work> Shared<W> {
         }
     }
 
-    /// Computes. A panic is a failure of these items alone, and so is another number of outputs, of which
-    /// requests would get those of others.
+    /// Computes. A panic is a failure of only these items, and so is another number of outputs: requests
+    /// would get the outputs of others.
     fn compute(&self, kind: &W::Kind, items: &[W::Item], threads: usize) -> Result<Vec<W::Output>, Failure> {
         let unexpected = || Failure::new(Reason::Backend, "computing failed unexpectedly");
         let computed = catch_unwind(AssertUnwindSafe(|| self.work.compute(kind, items, threads)));

@@ -247,7 +247,7 @@ async fn with_known_rate() -> Bench {
 #[tokio::test]
 async fn a_short_request_does_not_count_the_rest_of_a_long_one_that_it_passes() {
     let bench = with_known_rate().await;
-    // Two seconds, of which a tenth is being computed.
+    // Two seconds; a tenth of a second is being computed.
     let long = bench.ask_soon(&[100; 20]).await;
     let short = bench.ask(true, &[2], Duration::from_secs(1)).await;
     assert_eq!(bench.permit(), [100]);

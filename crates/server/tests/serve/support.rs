@@ -243,7 +243,7 @@ impl Client {
             head += &format!("{name}: {value}\r\n");
         }
         let request = [format!("{head}\r\n").as_bytes(), body].concat();
-        // A server may end an idle connection at any time: then the request is sent once more.
+        // A server may end an idle connection at any time: then the request is sent again.
         let answer = self.try_send(&request);
         answer.or_else(|_| self.try_send(&request)).unwrap()
     }

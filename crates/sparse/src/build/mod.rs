@@ -2,8 +2,8 @@
 //!
 //! One thread reads documents and cuts them into chunks. Other threads analyze each chunk and invert it into
 //! a sorted run. The caller's thread keeps the runs in a temporary file, and then merges them term by term. A
-//! posting list depends on the collection alone and not on its chunks, so any number of threads and any
-//! memory budget make the same bytes.
+//! posting list depends only on the collection and not on its chunks, so any number of threads and any memory
+//! budget make the same bytes.
 
 mod chunks;
 mod directory;

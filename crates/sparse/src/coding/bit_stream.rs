@@ -100,7 +100,7 @@ pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
     /// The position of the next bit.
     at: usize,
-    /// The next bits, of which `held` are valid.
+    /// The next bits; `held` of them are valid.
     ahead: u64,
     held: u32,
 }
@@ -187,7 +187,7 @@ impl<'a> BitReader<'a> {
         self.number(bits)
     }
 
-    /// A number of `bits` + 1 bits, of which the highest is implied, less 1.
+    /// A number of `bits` + 1 bits, less 1. The highest bit is implied.
     #[inline(always)]
     fn number(&mut self, bits: u64) -> Option<u64> {
         let bits = u32::try_from(bits).ok().filter(|&bits| bits < MOST_BITS)?;

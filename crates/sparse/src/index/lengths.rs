@@ -19,7 +19,7 @@ pub(crate) fn encode_lengths(lengths: &[u32]) -> (Vec<u8>, Vec<u8>) {
     (codes, behind)
 }
 
-/// Whether `file` can be that of `docs` documents.
+/// Whether `file` can be the file of `docs` documents.
 pub(super) fn is_sound(file: &[u8], docs: usize) -> bool {
     Table::split(file, docs).is_some_and(|(codes, _)| codes.len() == docs.next_multiple_of(WINDOW))
 }

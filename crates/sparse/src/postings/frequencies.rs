@@ -39,7 +39,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding of frequencies with `extras` extras, the largest of which is at most `max_tf`.
+    /// The encoding of frequencies with `extras` extras; the largest is at most `max_tf`.
     #[inline]
     pub(super) fn of(extras: u64, max_tf: u32) -> Self {
         match u8::try_from(extras) {
@@ -82,7 +82,7 @@ impl Encoding {
         }
     }
 
-    /// Writes the frequencies, of which there is at least one.
+    /// Writes the frequencies, at least one.
     pub(super) fn write(self, tfs: &[u32], bits: &mut BitWriter<'_>) {
         match self {
             Self::Ones => {}

@@ -15,9 +15,9 @@
 //! offer the candidates that reach least
 //! ```
 //!
-//! Parts are integers, so sums are the same in any order (see [`crate::score`]), and the result is that of
-//! scoring everything. Costs: one or two nanoseconds to unpack a posting and about two to add it; for a
-//! window the passes over 16 KiB in the cache; for a lookup the unpacking of a block. Which documents count
+//! Parts are integers, so sums are the same in any order (see [`crate::score`]), and the result is the same
+//! as with scoring everything. Costs: one or two nanoseconds to unpack a posting and about two to add it; for
+//! a window the passes over 16 KiB in the cache; for a lookup the unpacking of a block. Which documents count
 //! is irregular, so branches on it would be mispredicted: the inner loops have none.
 
 mod candidates;

@@ -70,7 +70,7 @@ fn measured(
     Ok(evaluate(qrels, &run, &parse_measures(measures)?, &EvalOptions::default())?.aggregates)
 }
 
-/// The share of queries whose first hit is that of `run`.
+/// The share of queries with the same first hit as in `run`.
 fn same_first(index: &SparseIndex, queries: &[Query], rankings: &[Ranking], run: &Run) -> f64 {
     let same = queries.iter().zip(rankings).filter(|(query, ranking)| {
         let theirs = run.queries.get(&query.id).and_then(|entries| entries.first());
@@ -161,7 +161,7 @@ fn results_are_anserinis() -> Outcome {
             println!(
                 "{name} {ranker_name}: {values:.5?}, expected {theirs:.5?}, the same first hit {first:.4}"
             );
-            // Japanese words are those of another dictionary than Lucene's.
+            // Japanese words come from another dictionary than Lucene's.
             let (off, least_same) = if language == "ja" { (0.02, 0.85) } else { (0.003, 0.97) };
             let close = values
                 .iter()

@@ -151,7 +151,7 @@ fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
             assert!(remedy.contains(command), "{remedy}");
         }
 
-        // Distinguished from damaged vectors, of which there are none; nothing is encoded again.
+        // No vectors are damaged, so nothing is encoded again.
         let parts = inspect(store)?;
         assert!(find_damage(&parts, &OpenOptions::default())?.is_empty());
         let damaged = find_damaged_codes(&parts, &OpenOptions::default())?;

@@ -143,8 +143,8 @@ fn a_store_knows_its_model() -> TestResult {
     Ok(())
 }
 
-/// A question encoder that was trained alone searches the passages of the model before; queries' vectors are
-/// its own.
+/// If only the question encoder was trained, it searches the passages of the model before. Vectors of queries
+/// belong to one model only.
 #[test]
 fn models_that_share_the_encoder_of_passages_share_a_store() -> TestResult {
     let model = |fingerprint: &str, passages: Option<&str>| ModelInfo {

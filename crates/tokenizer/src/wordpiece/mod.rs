@@ -1,8 +1,8 @@
 //! Our own BERT tokenizer: cleaning, splitting and WordPiece in one pass over the bytes.
 //!
-//! The ids are those of the `tokenizers` crate for a `BertNormalizer`, a `BertPreTokenizer` and a `WordPiece`
-//! model, at some tens of times its speed. Three things make it fast. What the normalizer and the
-//! pre-tokenizer do to a character depends on that character alone (with one exception, which goes to the
+//! The ids equal those of the `tokenizers` crate for a `BertNormalizer`, a `BertPreTokenizer` and a
+//! `WordPiece` model, at some tens of times its speed. Three things make it fast. What the normalizer and the
+//! pre-tokenizer do to a character depends only on that character (with one exception, which goes to the
 //! reference), so both are one table ([`Characters`]). Words of up to fifteen bytes are looked up whole, as
 //! two integers ([`WholeWords`]); others are cut by a double-array trie ([`Trie`]). And only ids are written,
 //! no strings and no offsets, and no more than were asked for.

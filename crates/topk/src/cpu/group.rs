@@ -1,4 +1,4 @@
-//! The search for a group of queries: a sample, the rest, and once more what the sample misjudged.
+//! The search for a group of queries: a sample, the rest, and again what the sample misjudged.
 //!
 //! One block in 32 is searched exactly first, for its best `depth` vectors. `depth` is chosen so that the
 //! whole collection almost certainly holds k vectors that score higher ([`sample_depth`]). The last score of
@@ -122,7 +122,7 @@ impl Sweep<'_> {
         ranked(isa, group, k, candidates, nominated)
     }
 
-    /// Searches the queries `misled` once more, without a start.
+    /// Searches the queries `misled` again, without a start.
     fn search_again(&self, misled: &[usize], k: usize, found: &mut TopK) {
         let dim = self.group.collection.dim();
         let queries: Vec<f32> =

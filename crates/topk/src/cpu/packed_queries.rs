@@ -84,7 +84,8 @@ impl<W: Word> FewQueries<W> {
         for_each_vector(simd, row, |at, row: Values<P, S>| {
             next.prefetch(number, 1, at);
             for (query, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: `at` is a multiple of sixteen below `stride`, of which there are FEW.
+                // SAFETY: `at` is a multiple of sixteen below `stride`, and there are FEW rows of `stride`
+                // words.
                 let words = unsafe { W::load(simd, queries.add(query * self.stride + at)) };
                 *sums = P::multiply_add(simd, row, words, *sums);
             }

@@ -12,7 +12,7 @@ use crate::top_k::TopK;
 /// Pairs of query and vector that are scored as one piece of work.
 const AT_ONCE: usize = 512;
 
-/// The `k` best of each query's candidates, of which the k likeliest come first. Adds the number of
+/// The `k` best of each query's candidates; the k likeliest candidates come first. Adds the number of
 /// candidates scored here to `nominated`.
 ///
 /// The likeliest are scored first: the others are then scored only if they can reach the k-th score.

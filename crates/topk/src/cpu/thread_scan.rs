@@ -97,7 +97,7 @@ impl<'a> BlockScan<'a> {
         (0..threads).into_par_iter().with_max_len(1).map(scan).collect()
     }
 
-    /// The next block of which the filter allows a vector.
+    /// The next block with a vector that the filter allows.
     fn take(&self, pass: &Pass) -> Option<Block<'a>> {
         loop {
             // Relaxed: each block is taken once, and all else is shared before the threads start.

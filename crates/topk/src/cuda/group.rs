@@ -206,7 +206,7 @@ impl<'a> Group<'a> {
             capacity: self.sizes.capacity as u32,
             reserved: 0,
         };
-        // SAFETY: facts, thresholds, guesses and counts are `[queries]`, and the pairs are those of as many
+        // SAFETY: facts, thresholds, guesses and counts are `[queries]`, and the pairs belong to as many
         // queries. All are kept.
         unsafe { self.kernels.cutoffs(args) }
     }
@@ -303,7 +303,7 @@ impl<'a> Group<'a> {
         self.kernels.wait()
     }
 
-    /// The k best of each query's candidates, all of which are scored, and how many were scored.
+    /// The k best of each query's candidates, and how many were scored. All candidates have their scores.
     pub(crate) fn best(&mut self) -> Result<Vec<Found>, DeviceError> {
         let Sizes { queries, k, capacity, .. } = self.sizes;
         let args = abi::Best {

@@ -50,8 +50,8 @@ pub struct DevicePlan {
     pub rows: u64,
     /// Rows that stay in its memory from search to search.
     pub resident_rows: u64,
-    /// Rows of a slab, if not all rows fit: the others are streamed through two slabs, of which one is copied
-    /// while the other is scanned.
+    /// Rows of a slab, if not all rows fit. The others are streamed through two slabs: one is copied while
+    /// the other is scanned.
     pub slab_rows: u64,
     /// Bytes of the resident vectors.
     pub vectors: u64,

@@ -1,5 +1,5 @@
-//! A search by thresholds that are proved, for queries of which the guesses are wrong, and for slabs that are
-//! copied again for every search.
+//! A search by thresholds that are proved, for queries whose guesses are wrong, and for slabs that are copied
+//! again for every search.
 //!
 //! ```text
 //! for each chunk of a slab's rows, ever larger:

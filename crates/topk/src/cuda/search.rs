@@ -16,7 +16,7 @@ use crate::top_k::TopK;
 /// Exact search by inner product on devices: a share of the vectors on each.
 ///
 /// [`Scan::Int8`] scans codes: those of the store, or codes that are made when the vectors are copied. Every
-/// other scan reads the numbers as they are stored, and multiplies f32 in TF32. The hits are those of
+/// other scan reads the numbers as they are stored, and multiplies f32 in TF32. The hits equal those of
 /// [`crate::ip_topk`], bit by bit.
 #[derive(Debug)]
 pub struct DeviceSearch {

@@ -67,8 +67,8 @@ impl Sizes {
         if self.queries < MANY_QUERIES { 64 } else { 4 }
     }
 
-    /// How many rows the next chunk may have, after `seen` rows of which at most `held` are candidates of a
-    /// query. As large a share of its rows is expected to be nominated, with a margin of 30%.
+    /// How many rows the next chunk may have, after `seen` rows with at most `held` candidates of a query. As
+    /// large a share of its rows is expected to be nominated, with a margin of 30%.
     pub(crate) fn fitting_rows(&self, seen: usize, held: usize) -> usize {
         let room = self.capacity - held;
         let expected = seen as f64 * room as f64 / (1.3 * held.max(1) as f64);

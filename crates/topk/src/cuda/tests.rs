@@ -30,7 +30,7 @@ fn one_segment(values: &[f32], dim: usize) -> Collection<'_> {
     Collection::new(dim, vec![segment]).unwrap()
 }
 
-/// How many vectors were nominated for each query. Asserts that the hits are those of the reference.
+/// How many vectors were nominated for each query. Asserts that the hits equal those of the reference.
 fn search(
     devices: &Devices,
     collection: &Collection<'_>,
@@ -158,7 +158,7 @@ fn full_buffers_lose_nothing() {
 }
 
 /// The sample, which is the first tile, holds all hits of every other query. So the guesses for these queries
-/// are too high, and they alone are searched again.
+/// are too high, and only they are searched again.
 #[test]
 fn a_sample_that_misleads_costs_no_hits() {
     let (rows, dim, k, count) = (1500, 16, 30, 9);
@@ -210,9 +210,9 @@ fn bulk_copies_find_what_others_find() {
     }
 }
 
-/// Tile 0 alone is the first sample. Its best rows make a guess that no other row reaches, so that the
-/// other rows of the second sample are dropped. The second guess is low enough, which must not hide that
-/// the first was too high.
+/// The first sample is only tile 0. Its best rows make a guess that no other row reaches, so that the other
+/// rows of the second sample are dropped. The second guess is low enough, which must not hide that the first
+/// was too high.
 #[test]
 fn an_early_guess_that_is_too_high_is_not_forgotten() {
     let (rows, k) = (258 * 128, 300);
@@ -278,7 +278,7 @@ fn small_sizes_on_every_device() {
     }
 }
 
-/// The kernels that the machine's GPU chooses. Each choice is a test of its own, so that one that fails does not
+/// The kernels that the machine's GPU chooses. Each choice has its own test, so that one that fails does not
 /// hide what the others find.
 mod a_million_vectors {
     use toller_gpu::Preference;

@@ -31,11 +31,12 @@ pub struct BadRecords {
     pub first: TrainError,
 }
 
-/// Lines that show whether a file has texts: numbers alone in all of them are no accident.
+/// Lines that show whether a file has texts: if all of them hold only numbers, that is not by accident.
 const SHOWING: usize = 200;
 
 impl ExampleFile {
-    /// Maps a file, and checks every record. Of a compressed file, of CSV and of Parquet, a temporary copy is mapped.
+    /// Maps a file, and checks every record. For a compressed file, CSV and Parquet, a temporary copy is
+    /// mapped.
     ///
     /// # Errors
     /// When the file cannot be read, or has a bad record.

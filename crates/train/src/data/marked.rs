@@ -96,7 +96,8 @@ impl MarkedText {
 }
 
 impl MarkedFile {
-    /// Maps a file, and checks every record. Of a compressed file, of CSV and of Parquet, a temporary copy is mapped.
+    /// Maps a file, and checks every record. For a compressed file, CSV and Parquet, a temporary copy is
+    /// mapped.
     ///
     /// # Errors
     /// When the file cannot be read, or has a bad record.

@@ -84,7 +84,7 @@ impl Apart<'_> {
 fn shuffled(mut items: Vec<u32>, key: u64) -> Vec<u32> {
     for last in (1..items.len()).rev() {
         let draw = mix(key.wrapping_add(last as u64));
-        // The high bits of the product: a uniform number up to `last`, but for 2^-64.
+        // The high bits of the product: a uniform number up to `last`, with an error of 2^-64.
         let other = ((u128::from(draw) * (last as u128 + 1)) >> 64) as usize;
         items.swap(last, other);
     }

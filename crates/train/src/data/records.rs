@@ -84,7 +84,7 @@ impl Records {
         TrainError::Record { path: self.path.clone(), position: self.position(index), problem }
     }
 
-    /// The error that a record has identifiers alone.
+    /// The error that a record has only identifiers.
     pub(super) fn without_texts(&self, index: usize) -> TrainError {
         TrainError::Identifiers { path: self.path.clone(), position: self.position(index) }
     }

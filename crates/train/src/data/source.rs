@@ -45,7 +45,7 @@ pub struct LeftOut {
     pub documents: usize,
     /// The first of them, with its query.
     pub document: Option<(String, String)>,
-    /// Queries of the negatives that are no examples.
+    /// Queries of the negatives that are not examples.
     pub of_negatives: usize,
 }
 
@@ -72,7 +72,7 @@ impl Judged {
     /// that are judged relevant are left out, and documents that the collection does not have.
     ///
     /// # Errors
-    /// When the negatives are those of other queries, all of them.
+    /// When all negatives belong to other queries.
     pub fn new(
         queries: &[Query],
         qrels: &Qrels,

@@ -22,7 +22,7 @@ pub(super) enum Last {
     Labelled,
 }
 
-/// What a first line that names the columns says of the last; `None` if it names a query and a text alone.
+/// What a first line that names the columns says of the last; `None` if it names only a query and a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header(pub(super) Option<Last>);
 
@@ -44,7 +44,7 @@ fn number(column: &str) -> Option<f64> {
     column.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Whether lines have identifiers where texts are expected: numbers alone, judgments, or lines of a TREC run.
+/// Whether lines have identifiers where texts are expected: only numbers, judgments, or lines of a TREC run.
 pub(super) fn are_identifiers<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> bool {
     let is_number = |column: &str| number(column).is_some();
     lines.all(|line| match columns(line).unwrap_or_default()[..] {

@@ -23,7 +23,7 @@ impl Waiting {
     }
 
     /// Offers the waiting examples, in order, until `take` has no room. It takes an example, or names the key
-    /// that is taken already. `is_taken` tells whether a key is.
+    /// that is taken already. `is_taken` says whether a key is taken.
     pub(super) fn offer<S>(
         &mut self,
         state: &mut S,

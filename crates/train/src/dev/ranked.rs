@@ -210,7 +210,7 @@ impl RankedSet {
         Ok(found.rankings.into_iter().map(ranking).collect())
     }
 
-    /// By the one logit of a pair, or by that of the second label less that of the first.
+    /// By the one logit of a pair, or by the logit of the second label less the first's.
     fn by_logits(&self, logits: &[f32], starts: &[usize]) -> Vec<Vec<RunEntry>> {
         let labels = logits.len() / self.passages.len().max(1);
         let score = |pair: usize| match &logits[pair * labels..][..labels] {

@@ -28,7 +28,7 @@ pub struct DualRun {
     pub query_max_length: Option<usize>,
     /// How token states become a vector; `None` for the model's own way.
     pub pooling: Option<TextPooling>,
-    /// Tokens of a new prefix that is trained alone.
+    /// Tokens of a new prefix; only the prefix is trained.
     pub prefix_tokens: Option<usize>,
     /// Whether queries and passages get encoders of their own.
     pub untie: bool,

@@ -7,7 +7,7 @@ use crate::model::Graded;
 /// of logits; special tokens have no target.
 pub(crate) fn token_loss(targets: &[Option<usize>], mut logits: Vec<f64>) -> Graded {
     let labels = logits.len() / targets.len().max(1);
-    // A batch of special tokens alone has no loss, and teaches nothing.
+    // A batch of only special tokens has no loss, and teaches nothing.
     let count = targets.iter().flatten().count().max(1) as f64;
     let mut loss = 0.0;
     for (row, target) in logits.chunks_exact_mut(labels.max(1)).zip(targets) {

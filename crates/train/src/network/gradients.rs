@@ -1,7 +1,7 @@
 //! The gradients of parameters, summed in one order.
 //!
 //! Every sum runs over the sequences of the training batch in their order, whatever chunks, tapes and threads
-//! they were computed in. So the bits of a gradient depend on the batch alone.
+//! they were computed in. So the bits of a gradient depend only on the batch.
 
 use std::ops::Range;
 

@@ -2,8 +2,8 @@
 
 use toller_nn::Pooling;
 
-/// The weight of a token in a linear pooling of `count` tokens, the first of which has position `first`;
-/// `None` for the maximum.
+/// The weight of a token in a linear pooling of `count` tokens; the first has position `first`. `None` for
+/// the maximum.
 fn weight(pooling: Pooling, token: usize, count: usize, first: usize) -> Option<f64> {
     let is = |wanted: usize| f64::from(u8::from(token == wanted));
     Some(match pooling {
@@ -32,7 +32,7 @@ fn largest(rows: &[f32], width: usize) -> Vec<usize> {
     best
 }
 
-/// One row of `rows`, of which the first has position `first` in its sequence. Of no rows, zeros.
+/// One row of `rows`; the first has position `first` in its sequence. Without rows, zeros.
 pub(super) fn forward(pooling: Pooling, rows: &[f32], width: usize, first: usize) -> Vec<f32> {
     let count = rows.len() / width;
     if count == 0 {

@@ -74,7 +74,7 @@ struct Step {
 }
 
 impl Optimizer {
-    /// Changes the parameters of a network. `step` counts from 1; `norm` is that of all gradients.
+    /// Changes the parameters of a network. `step` counts from 1; `norm` is the norm of all gradients.
     pub fn apply(
         &self,
         weights: &mut Weights,

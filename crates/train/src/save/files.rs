@@ -15,7 +15,7 @@ use crate::TrainError;
 const WEIGHTS: [&str; 9] =
     [".safetensors", ".bin", ".h5", ".msgpack", ".ot", ".onnx", ".pt", ".pth", ".index.json"];
 
-/// The names, or their beginnings, of files that belong to the model before training alone: its README, the
+/// The names, or their beginnings, of files that belong only to the model before training: its README, the
 /// vectors that it should give, and the files of the run that trained it.
 const NOT_COPIED: [&str; 6] =
     ["README.md", "expected", "run.json", "log.jsonl", "evaluations.jsonl", "training.svg"];

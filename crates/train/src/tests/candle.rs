@@ -49,7 +49,7 @@ fn check(name: &str, tower: &Tower, candle: &Network<Candle>, texts: &[Tokens]) 
         let found: Vec<f32> = gradient.flatten_all().unwrap().to_vec1().unwrap();
         assert_eq!(found.len(), expected.len(), "{name}: {tensors:?}");
         let errors: Vec<f32> = found.iter().zip(expected).map(|(a, b)| a - b).collect();
-        // A gradient can be zero but for rounding, as that of the keys' biases.
+        // A gradient can be zero up to rounding, such as the gradient of the keys' biases.
         let allowed = 1e-4 * largest(expected) + 1e-6 * largest_of_all;
         let worst = largest(&errors);
         assert!(worst <= allowed, "{name}: {tensors:?}: off by {worst:e}, not {allowed:e}");

@@ -201,7 +201,7 @@ fn chunks_are_even() {
     }
 }
 
-/// Queries meet the passages of other devices: the loss of two devices is that of one.
+/// Queries meet the passages of other devices: two devices have the same loss as one.
 #[test]
 fn negatives_cross_devices() {
     let Some(folder) = super::model("bert-mean") else { return };

@@ -53,7 +53,7 @@ fn a_bad_example_is_named_before_the_first_step() {
     let none = Settings { negatives: 0, ..settings() };
     let refused = dual(&toy, Some(own), none, data(triplet, triplet)).err();
     assert!(matches!(refused, Some(TrainError::Options { .. })));
-    // In a batch of one, the passages of other queries are no negatives.
+    // In a batch of one, the passages of other queries are not negatives.
     let alone = Settings { batch_size: 1, ..settings() };
     let usual = data(triplet, r#"{"query": "q", "positive": "p"}"#);
     let error = dual(&toy, None, alone.clone(), usual).err().unwrap().to_string();

@@ -60,7 +60,7 @@ fn what_a_manifest_adds_is_written() {
         let lengths = towers.map(toller_encoder::TextEncoder::max_length);
         assert_eq!(lengths, if untied { [9, 17] } else { [17, 17] });
     }
-    // The vectors of the model before training are none of the trained one.
+    // The vectors of the model before training are not copied.
     assert!(plain.join("expected.jsonl").is_file() && !toy.output("out-false/expected.jsonl").exists());
 }
 

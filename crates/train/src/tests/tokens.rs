@@ -86,7 +86,7 @@ fn a_new_classifier_learns_where_segments_end() {
         let (first, last) = (f1(&evaluations[0]), f1(evaluations.last().unwrap()));
         assert!(first == 0.0 && last >= 0.9, "{model}: {first} before, {last} after");
 
-        // The saved model finds what the evaluation found, by its own files alone.
+        // The saved model finds what the evaluation found, from only its own files.
         let trained = load(&toy.output("out"), false);
         assert_eq!(trained.labels(), TokenTask::LABELS);
         let (data, mut right, mut all, mut found) = (toy.data(), 0, 0, 0);
@@ -104,7 +104,7 @@ fn a_new_classifier_learns_where_segments_end() {
         let measured = 2.0 * f64::from(right as u32) / f64::from((all + found) as u32);
         assert!((measured - last).abs() < 1e-9, "{model}: {measured} for {last}");
 
-        // The layout is that of transformers.
+        // The layout is the one of transformers.
         let names: Vec<String> = Parameters::open(&toy.output("out")).unwrap().names().cloned().collect();
         let fits = |name: &String| name.starts_with(prefix) || name.starts_with("classifier.");
         assert!(names.iter().all(fits), "{model}: {names:?}");

@@ -168,7 +168,7 @@ fn check(case: &Case, expected_loss: f64, expected: &BTreeMap<String, Vec<f32>>)
                 let named: Vec<&String> = expected.keys().filter(fits).collect();
                 assert_eq!(named.len(), 1, "{name}: {} of {file}: {named:?}", tensor.name);
                 let expected = &expected[named[0]];
-                // A gradient can be zero but for rounding, as that of the keys' biases.
+                // A gradient can be zero up to rounding, such as the gradient of the keys' biases.
                 let allowed = 1e-4 * largest(expected) + 1e-6 * largest_of_all;
                 let errors: Vec<f32> = found.iter().zip(expected).map(|(a, b)| a - b).collect();
                 let worst = largest(&errors);

@@ -216,7 +216,8 @@ impl Machine {
         Ok(found?)
     }
 
-    /// Compares the hits of some queries of a batch with those of the CPU: the first, the middle and the last.
+    /// Compares the hits of some queries of a batch (the first, the middle and the last) with those of the
+    /// CPU.
     pub(super) fn check_hits(&mut self, source: &Source, case: &Case, queries: &[f32]) -> crate::Result<()> {
         let of_query = |query: usize| &queries[query * source.dim..][..source.dim];
         let checked = BTreeSet::from([0, case.queries / 2, case.queries - 1]);

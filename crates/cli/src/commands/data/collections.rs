@@ -31,7 +31,7 @@ pub struct CollectionArgs {
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
 
-    /// Fail unless the counts and the ends are those of this known collection (`toller data list`)
+    /// Fail unless the counts and the ends match this known collection (`toller data list`)
     #[arg(long, value_name = "NAME")]
     known: Option<String>,
 }

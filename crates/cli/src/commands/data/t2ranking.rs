@@ -45,7 +45,8 @@ pub struct DeduplicateArgs {
     #[arg(long, value_name = "STORE", required = true, num_args = 1..)]
     passage_vectors: Vec<InputPath>,
 
-    /// The largest distance at which two clusters are joined; of two passages it is that of their vectors
+    /// The largest distance at which two clusters are joined; for two passages it is the distance of their
+    /// vectors
     #[arg(long, value_name = "DISTANCE", value_parser = finite)]
     distance: f64,
 

@@ -10,7 +10,7 @@ use crate::ui::Ui;
 /// Builds Mr. TyDi from TyDi QA, by the paper's rules.
 ///
 /// Questions without an answer passage are left out. TyDi's development set becomes the test set, and a
-/// fifth of the training questions the development set. Questions of both sets stay in training alone. The
+/// fifth of the training questions the development set. Questions of both sets stay only in training. The
 /// collection holds the passages of TyDi's articles, with titles.
 #[derive(Clone, Debug, clap::Args)]
 #[command(

@@ -19,7 +19,7 @@ pub(super) struct Collector<'f> {
 }
 
 impl<'f> Collector<'f> {
-    /// All figures, of which none was measured yet.
+    /// All figures; none was measured yet.
     pub(super) fn new(figures: &'f Figures) -> Self {
         let mut collector = Self { figures, reproduction: Reproduction::default(), places: HashMap::new() };
         for table in &figures.tables {

@@ -144,8 +144,8 @@ impl Stages<'_> {
         let searcher = &self.sources.searcher;
         let ids = |ranking: &Ranking| ranking.hits.iter().map(|hit| searcher.doc_id(hit.doc)).collect();
         let ids: Vec<Vec<Cow<'_, str>>> = found.rankings.iter().map(ids).collect();
-        // Scores count as a reader of the first stage's run would get them, so that the result is that of
-        // `toller rerank`.
+        // Scores count as a reader of the first stage's run would get them, so that the result is the same as
+        // with `toller rerank`.
         let candidates: Vec<Candidates<'_>> = found
             .queries
             .iter()

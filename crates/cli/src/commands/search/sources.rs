@@ -106,7 +106,7 @@ impl Sources {
         Ok(self.searcher.search(&SearchRequest { queries, k, filter })?)
     }
 
-    /// Why `docs` have the scores of [`Sources::search_one`], if an inverted index alone is searched.
+    /// Why `docs` have the scores of [`Sources::search_one`], if only an inverted index is searched.
     pub(super) fn explain(
         &self,
         query: &Query,

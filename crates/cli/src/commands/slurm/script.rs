@@ -26,7 +26,7 @@ pub(super) struct JobScript {
     pub(super) work: Work,
     /// The program.
     pub(super) toller: String,
-    /// The arguments of each share, but for which share it is.
+    /// The arguments of each share, without the one that says which share it is.
     pub(super) arguments: Vec<String>,
     /// The number of shares.
     pub(super) shards: u32,

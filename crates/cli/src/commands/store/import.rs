@@ -143,7 +143,8 @@ fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> crate::Result<Survey> {
     surveyed.map_err(stopped("nothing was written"))
 }
 
-/// The spec of the store. With a model it is that of an encode, if the vectors do not contradict the model.
+/// The spec of the store. With a model it is the spec of an encode, if the vectors do not contradict the
+/// model.
 fn spec(
     args: &ImportArgs,
     source: &Source,

@@ -20,7 +20,7 @@ use crate::ui::Ui;
 ///
 /// Each store has a colour, as passages and questions; with --groups, each group of documents. Distances are
 /// Euclidean (van der Maaten and Hinton 2008). The distances between groups, and the sizes of groups, mean
-/// little: t-SNE keeps neighbourhoods alone. To compare two models, draw a picture for each.
+/// little: t-SNE keeps only neighbourhoods. To compare two models, draw a picture for each.
 #[derive(Debug, clap::Args)]
 pub struct PlotArgs {
     /// Stores of one model

@@ -235,12 +235,12 @@ pub struct DualArgs {
     #[arg(long)]
     pub untie: bool,
 
-    /// Train the encoder of queries or of passages alone; of two encoders, or with --untie
+    /// Train only the encoder of queries or of passages; of two encoders, or with --untie
     #[arg(long, value_name = "query|passage")]
     pub only: Option<Role>,
 
     /// Train keys and values of N tokens in front of every layer, and leave the model as it is (P-tuning v2;
-    /// DPTDR has 32 or 128, and a learning rate of 7e-3). A model that has such tokens trains them alone
+    /// DPTDR has 32 or 128, and a learning rate of 7e-3). A model that has such tokens trains only them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub prefix_tokens: Option<u32>,
 
@@ -252,7 +252,7 @@ pub struct DualArgs {
     #[arg(long, value_name = "NAME", value_parser = pooling)]
     pub pooling: Option<TextPooling>,
 
-    /// Model of the queries, if it is not --model, which then is that of the passages
+    /// Model of the queries, if it is not --model, which then is the model of the passages
     #[arg(long, value_name = "Q")]
     pub query_model: Option<ModelName>,
 }

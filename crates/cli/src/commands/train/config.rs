@@ -48,7 +48,7 @@ pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
                 Value::Integer(_) | Value::Float(_) => value.to_string(),
                 other => return Err(in_file(format!("{name} = {other}: expected text or a number")).into()),
             };
-            // In one word, so that a value with a dash at its beginning is no flag.
+            // In one word, so that a value that begins with a dash is not taken for a flag.
             flags.push(format!("--{name}={text}").into());
         }
     }

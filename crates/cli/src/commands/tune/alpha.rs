@@ -17,8 +17,8 @@ use crate::ui::Ui;
 
 /// Tries every weight of the second run; the first has weight 1: first + A * second.
 ///
-/// Among weights of equal value the smallest is chosen. The value is that of `toller eval` on the output of
-/// `toller fuse` with the same flags and --alpha.
+/// Among weights of equal value the smallest is chosen. The value is what `toller eval` gives for the output
+/// of `toller fuse` with the same flags and --alpha.
 #[derive(Debug, clap::Args)]
 pub struct AlphaArgs {
     /// The run of weight 1 and the weighed run: sparse, then dense, as in Mr. TyDi

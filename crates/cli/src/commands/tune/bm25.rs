@@ -18,8 +18,8 @@ use crate::ui::Ui;
 
 /// Tries every k1 with every b.
 ///
-/// Among points of equal value the smallest k1 is chosen, then the smallest b. The value is that of `toller
-/// eval` on the output of `toller search` with these parameters.
+/// Among points of equal value the smallest k1 is chosen, then the smallest b. The value is what `toller
+/// eval` gives for the output of `toller search` with these parameters.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "toller tune bm25 [OPTIONS] --sparse <DIR> --queries <FILE>...\n           --qrels <FILE>"

@@ -165,12 +165,12 @@ fn expected_of(directory: &Path, flags: &ModelArgs) -> Option<PathBuf> {
     (is_as_it_is && expected.is_file()).then_some(expected)
 }
 
-/// |found - expected| / |expected|; infinite where the dimensions differ or a number is none.
+/// |found - expected| / |expected|; infinite if the dimensions differ or a number is not finite.
 fn relative_error(found: &[f64], expected: &[f64]) -> f64 {
     error_to(found, expected, length(expected))
 }
 
-/// |found - expected| / scale; infinite where the dimensions differ or a number is none.
+/// |found - expected| / scale; infinite if the dimensions differ or a number is not finite.
 fn error_to(found: &[f64], expected: &[f64], scale: f64) -> f64 {
     let difference: Vec<f64> = found.iter().zip(expected).map(|(a, b)| a - b).collect();
     let difference = length(&difference);

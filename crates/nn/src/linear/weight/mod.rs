@@ -35,7 +35,7 @@ pub(crate) enum Weight {
 
 /// Where the products go.
 pub(crate) trait Finish {
-    /// Takes sixteen products of `row` for the columns from `column`, of which `count` are real.
+    /// Takes sixteen products of `row` for the columns from `column`; the first `count` are real.
     ///
     /// # Safety
     /// `row` and `column + count` are within the product's shape; `count` is at most sixteen.

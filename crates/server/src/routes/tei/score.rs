@@ -24,7 +24,7 @@ pub(in crate::routes) struct RerankRequest {
     /// Whether pairs that are too long are cut.
     truncate: Option<bool>,
     truncation_direction: Option<Direction>,
-    /// Whether scores are those of `toller rerank`; else from 0 to 1.
+    /// Whether scores are as `toller rerank` writes them; else from 0 to 1.
     #[serde(default)]
     raw_scores: bool,
     /// Whether the answer has the texts.

@@ -1,4 +1,4 @@
-//! The ids are those of the `tokenizers` crate: for every character, for real texts, and for nasty invented
+//! The ids equal those of the `tokenizers` crate: for every character, for real texts, and for nasty invented
 //! texts.
 #![allow(clippy::unwrap_used)]
 

@@ -35,7 +35,7 @@ pub(super) struct Report<'a> {
 pub(super) struct Needs {
     /// Numbers of all weights.
     parameters: u64,
-    /// Bytes of memory of this process, where the system tells.
+    /// Bytes of memory of this process, if the system reports them.
     process_bytes: Option<u64>,
     /// Bytes that are in use on the GPUs, also by other programs.
     device_bytes: Option<u64>,
@@ -190,7 +190,7 @@ impl Report<'_> {
             "threads": self.threads,
             "limits": self.limit.json(),
             "figures": self.names.iter().zip(self.points).map(|(name, point)| self.figure(name, point)).collect::<Vec<_>>(),
-            // The first is that of one query.
+            // The first latency is of a single query.
             "query_latency": self.latencies.first().map(latency),
             "latencies": self.latencies.iter().map(latency).collect::<Vec<_>>(),
         })
