@@ -1,6 +1,6 @@
 //! Dual encoders: queries and passages into one space (Karpukhin et al. 2020, equation 1).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use toller_checkpoint::{Fingerprint, KnownModel, TOWERS};
@@ -59,6 +59,9 @@ pub struct DualEncoder {
     /// The fingerprint of the passages' encoder, if the queries have another.
     passage_fingerprint: Option<String>,
     parameters: u64,
+    prompts: BTreeMap<String, String>,
+    default_prompt: Option<String>,
+    similarity: Option<String>,
 }
 
 impl DualEncoder {
@@ -114,6 +117,9 @@ impl DualEncoder {
             Some(length) => query.with_max_length(length)?,
             None => query,
         };
+        let [of_queries, of_passages] = layouts;
+        let mut prompts = of_queries.prompts;
+        prompts.extend(of_passages.prompts);
         let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);
         Ok(Self {
             query: query.with_prompt(asked(query_prompt))?,
@@ -121,6 +127,9 @@ impl DualEncoder {
             fingerprint: fingerprint.finish(),
             passage_fingerprint,
             parameters: fingerprint.parameters(),
+            prompts,
+            default_prompt: of_passages.default_prompt,
+            similarity: of_passages.similarity,
         })
     }
 
@@ -132,6 +141,24 @@ impl DualEncoder {
         let tower = |tower: &TextEncoder| tower.with_prompt(prompt.to_owned());
         let (query, passage) = (tower(&self.query)?, tower(&self.passage)?);
         Ok(Self { query, passage, ..self.clone() })
+    }
+
+    /// The prompts that the model's files give, by name.
+    #[must_use]
+    pub fn prompts(&self) -> &BTreeMap<String, String> {
+        &self.prompts
+    }
+
+    /// The name of the prompt that sentence-transformers puts before texts without a role.
+    #[must_use]
+    pub fn default_prompt(&self) -> Option<&str> {
+        self.default_prompt.as_deref()
+    }
+
+    /// How the model's files say that vectors are compared, by sentence-transformers' name for it.
+    #[must_use]
+    pub fn similarity(&self) -> Option<&str> {
+        self.similarity.as_deref()
     }
 
     /// The encoder of a role, which puts the role's prompt before every text.

@@ -49,6 +49,11 @@ impl<B: Backend> Head<B> {
         matches!(self.steps.last(), Some(Step::Unit))
     }
 
+    /// Whether rows are cut to their first dimensions.
+    pub(crate) fn truncates(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Truncate(_)))
+    }
+
     /// Adds a step after which a row has `dim` values.
     pub(crate) fn push(&mut self, step: Step<B>, dim: usize) {
         self.steps.push(step);
@@ -157,6 +162,17 @@ impl<B: Backend> Head<B> {
     ) -> Result<B::States, EncoderError> {
         let steps = &self.steps[..self.steps.len() - left_out];
         steps.iter().try_fold(pooled, |rows, step| self.step(backend, scratch, rows, step))
+    }
+
+    /// The result of all steps for pooled states, as if nothing were cut.
+    pub(crate) fn forward_uncut(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        pooled: B::States,
+    ) -> Result<B::States, EncoderError> {
+        let mut steps = self.steps.iter().filter(|step| !matches!(step, Step::Truncate(_)));
+        steps.try_fold(pooled, |rows, step| self.step(backend, scratch, rows, step))
     }
 
     fn step(

@@ -67,6 +67,8 @@ pub(crate) struct Layout {
     /// The prompts by name, and the name of the default one.
     pub(crate) prompts: BTreeMap<String, String>,
     pub(crate) default_prompt: Option<String>,
+    /// How vectors are compared, by sentence-transformers' name for it.
+    pub(crate) similarity: Option<String>,
 }
 
 /// `config.json` of sentence-transformers' Pooling module.
@@ -98,6 +100,7 @@ struct SentenceTransformersConfig {
     prompts: Option<BTreeMap<String, String>>,
     default_prompt_name: Option<String>,
     truncate_dim: Option<usize>,
+    similarity_fn_name: Option<String>,
 }
 
 impl Layout {
@@ -151,6 +154,7 @@ impl Layout {
         let config: SentenceTransformersConfig = read_json(&path)?.unwrap_or_default();
         layout.prompts = config.prompts.unwrap_or_default();
         layout.default_prompt = config.default_prompt_name;
+        layout.similarity = config.similarity_fn_name;
         layout.truncate_dim = config.truncate_dim;
         if layout.truncate_dim == Some(0) {
             return Err(ModelError::Config { path, problem: "truncate_dim is 0".to_owned() }.into());
@@ -177,6 +181,7 @@ impl Layout {
             truncate_dim: None,
             prompts: BTreeMap::new(),
             default_prompt: None,
+            similarity: None,
         }
     }
 

@@ -28,6 +28,9 @@ pub(crate) trait Encode: Send + Sync {
     /// Whether rows have unit length.
     fn normalizes(&self) -> bool;
 
+    /// Whether rows are cut to their first dimensions.
+    fn truncates(&self) -> bool;
+
     /// Tokens that the model puts in front of every text.
     fn prefix_tokens(&self) -> usize;
 
@@ -65,6 +68,9 @@ pub enum Output {
         /// Whether the vector is scaled to unit length.
         unit: bool,
     },
+    /// The vector that the model makes without a truncation. It has more dimensions than the model's vector
+    /// where that is truncated.
+    Uncut,
     /// The last layer's state of each token.
     States,
 }
@@ -152,16 +158,25 @@ impl<B: Backend> Network<B> {
         unpooled: usize,
         left_out: usize,
     ) -> Result<B::States, EncoderError> {
+        let rows = self.pooled(scratch, texts, unpooled)?;
+        self.head.forward(&self.backend, scratch, rows, left_out)
+    }
+
+    /// What the head's steps begin with: a row for each text, or for each token if the head does not pool.
+    fn pooled(
+        &self,
+        scratch: &mut B::Scratch,
+        texts: &[Tokens],
+        unpooled: usize,
+    ) -> Result<B::States, EncoderError> {
         let (states, batch) = self.transformer.forward(&self.backend, scratch, texts)?;
         let skipped = self.transformer.prefix_tokens() + unpooled;
-        let rows = if self.head.poolings().is_empty() {
-            states
-        } else {
-            let pooled = self.backend.pool(scratch, &states, &batch, self.head.poolings(), skipped)?;
-            self.backend.release(scratch, states);
-            pooled
-        };
-        self.head.forward(&self.backend, scratch, rows, left_out)
+        if self.head.poolings().is_empty() {
+            return Ok(states);
+        }
+        let pooled = self.backend.pool(scratch, &states, &batch, self.head.poolings(), skipped)?;
+        self.backend.release(scratch, states);
+        Ok(pooled)
     }
 
     fn scratches(&self) -> std::sync::MutexGuard<'_, Vec<B::Scratch>> {
@@ -180,6 +195,10 @@ impl<B: Backend> Encode for Network<B> {
 
     fn normalizes(&self) -> bool {
         self.head.normalizes()
+    }
+
+    fn truncates(&self) -> bool {
+        self.head.truncates()
     }
 
     fn prefix_tokens(&self) -> usize {
@@ -225,6 +244,10 @@ impl<B: Backend> Network<B> {
                     found = self.backend.truncate(&mut scratch, found, dim)?;
                 }
                 if unit { self.backend.unit(&mut scratch, found)? } else { found }
+            }
+            Output::Uncut => {
+                let pooled = self.pooled(&mut scratch, texts, unpooled)?;
+                self.head.forward_uncut(&self.backend, &mut scratch, pooled)?
             }
             Output::States => self.transformer.forward(&self.backend, &mut scratch, texts)?.0,
         };
@@ -282,6 +305,10 @@ mod tests {
         }
 
         fn normalizes(&self) -> bool {
+            false
+        }
+
+        fn truncates(&self) -> bool {
             false
         }
 

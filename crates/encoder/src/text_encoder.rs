@@ -35,6 +35,7 @@ struct Model {
     plan: TowerPlan,
     dim: usize,
     normalizes: bool,
+    truncates: bool,
     unexpected_tensors: Vec<String>,
     batch_tokens: usize,
 }
@@ -159,6 +160,7 @@ impl TextEncoder {
         let model = Model {
             dim: network.dim(),
             normalizes: network.normalizes(),
+            truncates: network.truncates(),
             unexpected_tensors: parameters.unexpected(),
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
             network,
@@ -227,6 +229,12 @@ impl TextEncoder {
     #[must_use]
     pub fn normalizes(&self) -> bool {
         self.model.normalizes
+    }
+
+    /// Whether the vectors are the first dimensions of longer ones.
+    #[must_use]
+    pub fn truncates(&self) -> bool {
+        self.model.truncates
     }
 
     /// The plan of the tower.

@@ -1,10 +1,11 @@
 //! A run against judgments: every measure, per query and over all queries.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 
 use indexmap::IndexMap;
 use rayon::prelude::*;
-use toller_ir::{Qrels, Run, named};
+use toller_ir::{Qrels, Run, counted, named};
 
 use crate::error::EvalError;
 use crate::measure::Measure;
@@ -243,10 +244,32 @@ pub(crate) fn check_common_queries(qrels: &Qrels, run: &Run) -> Result<usize, Ev
     Ok(common)
 }
 
-/// The number of documents that a run has for judged queries, and one of them, if none of them is judged: the
-/// judgments seem to be of another collection.
+/// A run without a judged document: the judgments seem to be of another collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoneJudged<'a> {
+    /// The number of documents that the run has for judged queries.
+    pub documents: usize,
+    /// One of them.
+    pub retrieved: &'a str,
+    /// A document that is judged.
+    pub judged: &'a str,
+}
+
+impl fmt::Display for NoneJudged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { documents, retrieved, judged } = self;
+        let documents = counted(*documents, "document");
+        write!(
+            f,
+            "none of the {documents} retrieved for judged queries is judged, for example {retrieved:?}; one \
+             that is judged is {judged:?}"
+        )
+    }
+}
+
+/// What a run retrieved for judged queries, if it has such documents and none of them is judged.
 #[must_use]
-pub fn none_judged<'a>(qrels: &Qrels, run: &'a Run) -> Option<(usize, &'a str)> {
+pub fn none_judged<'a>(qrels: &'a Qrels, run: &'a Run) -> Option<NoneJudged<'a>> {
     let (mut documents, mut example) = (0, None);
     for (query_id, entries) in &run.queries {
         let Some(judgments) = qrels.query(query_id) else { continue };
@@ -256,7 +279,8 @@ pub fn none_judged<'a>(qrels: &Qrels, run: &'a Run) -> Option<(usize, &'a str)> 
         documents += entries.len();
         example = example.or(entries.first());
     }
-    example.map(|entry| (documents, entry.doc_id.as_str()))
+    let judged = qrels.iter().find_map(|(_, judgments)| judgments.keys().next()).map_or("", String::as_str);
+    example.map(|entry| NoneJudged { documents, retrieved: &entry.doc_id, judged })
 }
 
 pub(crate) fn bad_ranking(query_id: &str, bad: BadRanking) -> EvalError {

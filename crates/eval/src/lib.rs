@@ -27,8 +27,8 @@ pub use depth::{Depth, DepthOrder, depth_curve};
 pub use diff::{QueryDifference, RankedDocument, RelevantDocument, query_difference};
 pub use error::{CompareError, EvalError, MeasureError, StatsError};
 pub use evaluate::{
-    EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, check_first_rank_measures,
-    evaluate, evaluate_first_ranks, none_judged,
+    EvalOptions, Evaluation, MissingQueries, NoneJudged, QueryEvaluation, QueryJudge,
+    check_first_rank_measures, evaluate, evaluate_first_ranks, none_judged,
 };
 pub use exact::exact;
 pub use graded::{GradedDocument, GradedRanking, graded_rankings, map_graded_rankings, ranked_documents};

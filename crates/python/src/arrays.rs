@@ -72,11 +72,10 @@ enum Numbers {
     F16(*const f16, usize),
 }
 
-// SAFETY: the array outlives the pointers, which are only read through. That nobody writes to the array while
-// it is read is up to the caller, as `FlatIndex.of_arrays` says: NumPy cannot rule it out, for a view of the
-// same memory may be written to even where this array is read-only.
+// SAFETY: the array outlives the pointers, which are only read through, by a function whose caller rules out
+// that somebody writes meanwhile.
 unsafe impl Send for BorrowedVectors {}
-// SAFETY: as above.
+// SAFETY: the same: threads only read.
 unsafe impl Sync for BorrowedVectors {}
 
 impl BorrowedVectors {
@@ -97,10 +96,15 @@ impl BorrowedVectors {
         Ok(Self { _array: array.clone().into_any().unbind(), numbers, rows, dim })
     }
 
-    /// The vectors. Nobody may write to the array while they are read.
-    pub(crate) fn vectors(&self) -> Vectors<'_> {
-        // SAFETY: the array is aligned, in C's order, has this many numbers, and is held. The caller does not
-        // write to it meanwhile.
+    /// The vectors.
+    ///
+    /// # Safety
+    /// While they are read, nobody may write to the array's memory or resize the array. NumPy cannot rule
+    /// either out: a view of the same memory may be written to where this array is read-only, and `resize`
+    /// with `refcheck=False` looks at nothing. So the functions of Python that read arrays ask their callers.
+    pub(crate) unsafe fn vectors(&self) -> Vectors<'_> {
+        // SAFETY: the array is aligned, in C's order, has this many numbers, and is held. The caller rules
+        // out changes meanwhile.
         unsafe {
             match self.numbers {
                 _ if self.rows * self.dim == 0 => Vectors::F32(&[]),

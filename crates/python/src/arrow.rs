@@ -39,8 +39,11 @@ impl Stream {
         let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: a capsule of this name holds such a stream. The stream is moved out, and the capsule is
         // left with a released one, as the interface asks for.
-        let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }
-            .map_err(|error| broken(name, &error))?;
+        let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }.map_err(|error| {
+            // A stream of one column has another schema.
+            Failed::invalid(format!("{name}: not readable as an Arrow table: {error}"))
+                .hint("give a table: a series or a column has no identifiers")
+        })?;
         let columns = Columns::find(&reader.schema(), kind, columns)?;
         Ok(Self { name, reader, columns })
     }

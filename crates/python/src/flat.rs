@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArray};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBool, PyTuple};
 use rayon::prelude::*;
 use toller_engine::{Device, Scan};
 use toller_ir::{DocOrd, DocSet, Filter, Ranking};
@@ -13,7 +13,7 @@ use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 
 use crate::arrays::{BorrowedVectors, copied, vector};
 use crate::error::Failed;
-use crate::paths::Paths;
+use crate::paths::{Paths, wrong_type};
 use crate::store::{self, Store};
 use crate::work;
 
@@ -42,10 +42,21 @@ enum Source {
 }
 
 /// A store that is open, or its path.
-#[derive(FromPyObject)]
 pub(crate) enum StoreArgument<'py> {
     Open(Bound<'py, Store>),
     Paths(Paths),
+}
+
+impl<'py> FromPyObject<'_, 'py> for StoreArgument<'py> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(store) = given.extract::<Bound<'py, Store>>() {
+            return Ok(Self::Open(store));
+        }
+        let paths = given.extract::<Paths>();
+        Ok(Self::Paths(paths.map_err(|_| wrong_type(&given, "a Store, a path or a list of paths"))?))
+    }
 }
 
 #[pymethods]
@@ -90,8 +101,8 @@ impl FlatIndex {
     }
 
     /// Searches arrays in memory, where they are: each [rows, numbers], float32 or float16, in C's order.
-    /// Rows are numbered through all arrays. Nobody may write to the arrays as long as the index is used: it
-    /// is undefined what a search does meanwhile.
+    /// Rows are numbered through all arrays. Nobody may write to the arrays or resize them as long as the
+    /// index is used: it is undefined what a search does meanwhile.
     #[staticmethod]
     #[pyo3(signature = (*arrays, scan="auto"))]
     fn of_arrays(py: Python<'_>, arrays: &Bound<'_, PyTuple>, scan: &str) -> PyResult<Self> {
@@ -112,7 +123,8 @@ impl FlatIndex {
                 if array.dim != dim {
                     return Err(Failed::invalid(format!("arrays of {dim} and of {} columns", array.dim)));
                 }
-                if !is_finite(array.vectors()) {
+                // SAFETY: Python's caller rules out changes, as the documentation of this function asks.
+                if !is_finite(unsafe { array.vectors() }) {
                     return Err(Failed::invalid("an array holds NaN or infinity"));
                 }
             }
@@ -125,14 +137,14 @@ impl FlatIndex {
     /// hits], best first. There are fewer than `k` hits where there are fewer rows. `queries` is float32 or
     /// float16, [queries, numbers], or [numbers] for one, whose results are [hits].
     ///
-    /// With `allowed`, only the rows of these numbers can be hits.
+    /// With `allowed`, only the rows of these numbers can be hits. It is any iterable of row numbers.
     #[pyo3(signature = (queries, k=10, *, allowed=None))]
     fn search<'py>(
         &self,
         py: Python<'py>,
         queries: &Bound<'py, PyUntypedArray>,
         k: usize,
-        allowed: Option<Vec<u32>>,
+        allowed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let given = copied(queries)?;
         if given.dim != self.dim() {
@@ -141,10 +153,13 @@ impl FlatIndex {
         }
         let (vectors, is_one, queries) =
             (self.vectors.clone(), given.is_one, given.numbers.len() / given.dim);
+        let allowed = allowed.map(row_numbers).transpose()?;
+        // Without queries, as many columns as queries would have.
+        let most = k.min(self.__len__());
         let (scores, rows, width) = work::run(py, None, move |session| {
             let allowed: Option<DocSet> = allowed.map(|rows| rows.into_iter().map(DocOrd).collect());
             let filter = Filter { allowed: allowed.as_ref(), excluded: &[] };
-            let (mut scores, mut rows, mut width) = (Vec::new(), Vec::new(), 0);
+            let (mut scores, mut rows, mut width) = (Vec::new(), Vec::new(), most);
             for block in given.numbers.chunks(QUERIES * given.dim) {
                 session.check()?;
                 for Ranking { hits } in vectors.search(block, k, &filter)? {
@@ -187,14 +202,14 @@ impl Source {
             Self::Store(index, _) => return Ok(index.search(queries, k, filter)?.rankings),
             Self::Arrays { arrays, dim, scan } => (arrays, *dim, *scan),
         };
-        let mut first = 0;
-        let segment = |array| {
-            let segment =
-                Segment { first: DocOrd(first), vectors: BorrowedVectors::vectors(array), codes: None };
+        let (mut first, mut segments) = (0, Vec::with_capacity(arrays.len()));
+        for array in arrays {
+            // SAFETY: Python's caller rules out changes, as the documentation of `of_arrays` asks.
+            let vectors = unsafe { array.vectors() };
+            segments.push(Segment { first: DocOrd(first), vectors, codes: None });
             first += array.rows as u32;
-            segment
-        };
-        let collection = Collection::new(dim, arrays.iter().map(segment).collect())?;
+        }
+        let collection = Collection::new(dim, segments)?;
         let options = IpTopkOptions { scan, filter: *filter, read_ahead: None };
         Ok(ip_topk(&collection, queries, k, &options)?.rankings)
     }
@@ -208,6 +223,22 @@ fn within(rows: Option<(usize, usize)>, count: usize) -> Result<Range<usize>, Fa
         false => Err(Failed::invalid(format!("rows {first} to {end} of a store of {count}"))
             .hint("give the first row, counted from 0, and the row after the last")),
     }
+}
+
+/// The numbers of rows. A mask is refused: its values would be taken for the rows 0 and 1.
+fn row_numbers(allowed: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+    let number = |row: PyResult<Bound<'_, PyAny>>| -> PyResult<u32> {
+        let row = row?;
+        if row.is_instance_of::<PyBool>() {
+            let failed = Failed::invalid("allowed is a mask, and row numbers are expected");
+            return Err(failed.hint("give the rows where the mask is true: numpy.flatnonzero(mask)").into());
+        }
+        row.extract::<u32>().map_err(|_| {
+            let failed = Failed::invalid(format!("allowed holds {row}, which is no row number"));
+            PyErr::from(failed.hint("give whole numbers of at least 0"))
+        })
+    };
+    allowed.try_iter()?.map(number).collect()
 }
 
 fn is_finite(vectors: Vectors<'_>) -> bool {

@@ -71,9 +71,7 @@ pub(crate) fn encode(
             Texts::Corpus(corpus) => corpus.source(&engine, &output)?,
             Texts::Queries(files) => engine.queries(&files.of_queries(&engine)?, &files.queries())?,
         };
-        if source.skipped().total() > 0 {
-            session.warn(source.skipped().to_string());
-        }
+        session.skipped(source.skipped());
         let encoded = engine.encode(&encoder, &source, &output, &options, session.stop())?;
         if encoded.zero_rows > 0 {
             session.warn(format!("{} vectors are all zeros; check the model's weights", encoded.zero_rows));
@@ -144,9 +142,7 @@ pub(crate) fn index(
         let engine = session.engine()?;
         let analyzer = engine.analyzer(&analyzer)?;
         let source = corpus.source(&engine, &output)?;
-        if source.skipped().total() > 0 {
-            session.warn(source.skipped().to_string());
-        }
+        session.skipped(source.skipped());
         engine.index(&source, &analyzer, &output, &options, session.stop())?;
         Ok(())
     })

@@ -43,7 +43,7 @@ mod _toller {
     #[pymodule_export]
     use crate::jobs::{encode, index};
     #[pymodule_export]
-    use crate::measures::{Comparison, PyEvaluation, compare, evaluate, fuse};
+    use crate::measures::{PyEvaluation, compare, evaluate, evaluation_of, fuse};
     #[pymodule_export]
     use crate::mine::mine;
     #[pymodule_export]
@@ -53,7 +53,7 @@ mod _toller {
     #[pymodule_export]
     use crate::runs::{Qrels, Run};
     #[pymodule_export]
-    use crate::searcher::{PyHit, PySearcher, SparseIndex, queries_of_files};
+    use crate::searcher::{PySearcher, SparseIndex, queries_of_files};
     #[pymodule_export]
     use crate::store::{Store, reopen};
     #[pymodule_export]

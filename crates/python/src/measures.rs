@@ -5,21 +5,54 @@ use std::num::NonZeroUsize;
 use indexmap::IndexMap;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
 use toller_corpus::Score;
 use toller_eval::{
-    CompareOptions, EvalOptions, Evaluation, Measure, PairComparison, Pairs, compare_pairs, parse_measures,
+    CompareOptions, EvalOptions, Evaluation, Measure, PairComparison, Pairs, QueryEvaluation, compare_pairs,
+    none_judged, parse_measures,
 };
 use toller_ir::RunEntry;
 use toller_pipeline::fusion::{Fusion, Method, UnknownMethod, fuse_runs};
 
 use crate::error::Failed;
 use crate::models::at_least_one;
+use crate::paths::wrong_type;
 use crate::runs::{Qrels, Run};
 use crate::work;
 
+/// Measures as an argument: names in one string, or a list of names.
+pub(crate) struct Measures(Vec<Measure>);
+
+impl<'py> FromPyObject<'_, 'py> for Measures {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let names = match given.extract::<String>() {
+            Ok(names) => names,
+            Err(_) => match given.extract::<Vec<String>>() {
+                Ok(names) => names.join(" "),
+                Err(_) => return Err(wrong_type(&given, "a string of measures or a list of them")),
+            },
+        };
+        Ok(Self(parse_measures(&names).map_err(Failed::from)?))
+    }
+}
+
 /// The measures of a run: over all queries by `evaluation["nDCG@10"]`, and for each query in `per_query`.
 #[pyclass(frozen, name = "Evaluation", module = "toller")]
-pub(crate) struct PyEvaluation(Evaluation);
+pub(crate) struct PyEvaluation {
+    evaluation: Evaluation,
+    /// What `per_query` gives, once it was asked for.
+    per_query: PyOnceLock<Py<PyDict>>,
+}
+
+/// A query's id, whether it has results, its values, and their weights.
+type QueryParts = (String, bool, Vec<f64>, Vec<f64>);
+
+/// What an evaluation is pickled as: the names of its measures, their values over all queries, those of each
+/// query, and the numbers of missing and of unjudged queries.
+type Parts = (Vec<String>, Vec<f64>, Vec<QueryParts>, usize, usize);
 
 #[pymethods]
 impl PyEvaluation {
@@ -27,7 +60,7 @@ impl PyEvaluation {
     fn __getitem__(&self, measure: &str) -> PyResult<f64> {
         let wanted = parse_measures(measure).map_err(Failed::from)?;
         let value = match &wanted[..] {
-            [measure] => self.0.aggregate(measure),
+            [measure] => self.evaluation.aggregate(measure),
             _ => None,
         };
         value.ok_or_else(|| PyKeyError::new_err(measure.to_owned()))
@@ -36,28 +69,27 @@ impl PyEvaluation {
     /// The value of each measure over all queries.
     #[getter]
     fn aggregates(&self) -> IndexMap<String, f64> {
-        self.names().zip(self.0.aggregates.iter().copied()).collect()
+        self.names().zip(self.evaluation.aggregates.iter().copied()).collect()
     }
 
-    /// The value of each measure for each query: `{query id: {measure: value}}`.
+    /// The value of each measure for each query: `{query id: {measure: value}}`, with the names that
+    /// `aggregates` has. It is the same dictionary each time.
     #[getter]
-    fn per_query(&self) -> IndexMap<&str, IndexMap<String, f64>> {
-        let queries = self.0.per_query.iter();
-        queries
-            .map(|query| (query.query_id.as_str(), self.names().zip(query.values.iter().copied()).collect()))
-            .collect()
+    fn per_query<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let made = self.per_query.get_or_try_init(py, || self.by_query(py).map(Bound::unbind))?;
+        Ok(made.bind(py).clone())
     }
 
     /// How many judged queries the run has no results for.
     #[getter]
     fn missing(&self) -> usize {
-        self.0.missing
+        self.evaluation.missing
     }
 
     /// How many queries of the run are not judged. They are ignored.
     #[getter]
     fn unjudged(&self) -> usize {
-        self.0.unjudged
+        self.evaluation.unjudged
     }
 
     fn __repr__(&self) -> String {
@@ -65,15 +97,61 @@ impl PyEvaluation {
         let values: Vec<String> = values.iter().map(|(name, value)| format!("{name}: {value:.4}")).collect();
         format!("Evaluation({})", values.join(", "))
     }
-}
 
-impl PyEvaluation {
-    fn names(&self) -> impl Iterator<Item = String> + '_ {
-        self.0.measures.iter().map(Measure::to_string)
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| other.get().evaluation == self.evaluation)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        let made_by = slf.py().import("toller._toller")?.getattr("evaluation_of")?;
+        let own = slf.get();
+        let Evaluation { aggregates, per_query, missing, unjudged, .. } = own.evaluation.clone();
+        let parts = |query: QueryEvaluation| (query.query_id, query.retrieved, query.values, query.weights);
+        let per_query = per_query.into_iter().map(parts).collect();
+        Ok((made_by, (own.names().collect(), aggregates, per_query, missing, unjudged)))
     }
 }
 
-/// Evaluates a run as trec_eval does: `measures` as in ir_measures' notation or trec_eval's, "nDCG@10 RR@10".
+/// Makes a pickled evaluation.
+#[pyfunction]
+pub(crate) fn evaluation_of(
+    measures: Measures,
+    aggregates: Vec<f64>,
+    per_query: Vec<QueryParts>,
+    missing: usize,
+    unjudged: usize,
+) -> PyEvaluation {
+    let query =
+        |(query_id, retrieved, values, weights)| QueryEvaluation { query_id, retrieved, values, weights };
+    let per_query = per_query.into_iter().map(query).collect();
+    PyEvaluation::new(Evaluation { measures: measures.0, per_query, aggregates, missing, unjudged })
+}
+
+impl PyEvaluation {
+    fn new(evaluation: Evaluation) -> Self {
+        Self { evaluation, per_query: PyOnceLock::new() }
+    }
+
+    fn names(&self) -> impl Iterator<Item = String> + '_ {
+        self.evaluation.measures.iter().map(Measure::to_string)
+    }
+
+    fn by_query<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let names: Vec<String> = self.names().collect();
+        let queries = PyDict::new(py);
+        for query in &self.evaluation.per_query {
+            let values = PyDict::new(py);
+            for (name, value) in names.iter().zip(&query.values) {
+                values.set_item(name, value)?;
+            }
+            queries.set_item(&query.query_id, values)?;
+        }
+        Ok(queries)
+    }
+}
+
+/// Evaluates a run as trec_eval does: `measures` as in ir_measures' notation or trec_eval's, "nDCG@10 RR@10"
+/// or a list of such names.
 ///
 /// `missing` says what a judged query without results counts: "zero", or "skip" to leave it out.
 #[pyfunction]
@@ -82,100 +160,25 @@ pub(crate) fn evaluate(
     py: Python<'_>,
     qrels: &Bound<'_, Qrels>,
     run: &Bound<'_, Run>,
-    measures: &str,
+    measures: Measures,
     missing: &str,
     relevance_level: u32,
     depth: Option<usize>,
 ) -> PyResult<PyEvaluation> {
-    let measures = parse_measures(measures).map_err(Failed::from)?;
     let options = EvalOptions {
         missing: missing.parse().map_err(Failed::from)?,
         relevance_level,
         depth: at_least_one("depth", depth)?.and_then(NonZeroUsize::new),
     };
     let (qrels, run) = (qrels.get().qrels.clone(), run.get().run.clone());
-    work::run(py, None, move |_| Ok(PyEvaluation(toller_eval::evaluate(&qrels, &run, &measures, &options)?)))
-}
-
-/// Two runs compared by one measure, on the queries that both hold.
-#[pyclass(frozen, module = "toller")]
-pub(crate) struct Comparison(PairComparison);
-
-#[pymethods]
-impl Comparison {
-    /// The number of the run that is compared with.
-    #[getter]
-    fn baseline(&self) -> usize {
-        self.0.baseline
-    }
-
-    /// The number of the run that is compared.
-    #[getter]
-    fn run(&self) -> usize {
-        self.0.run
-    }
-
-    /// The measure.
-    #[getter]
-    fn measure(&self) -> String {
-        self.0.measure.to_string()
-    }
-
-    /// The number of queries.
-    #[getter]
-    fn queries(&self) -> usize {
-        self.0.queries
-    }
-
-    /// The mean of the baseline, and that of the run.
-    #[getter]
-    fn means(&self) -> (f64, f64) {
-        let [baseline, run] = self.0.means;
-        (baseline, run)
-    }
-
-    /// The mean difference: run less baseline.
-    #[getter]
-    fn difference(&self) -> f64 {
-        self.0.t_test.mean_difference
-    }
-
-    /// The ends of the interval of the mean difference.
-    #[getter]
-    fn interval(&self) -> (f64, f64) {
-        (self.0.interval.low, self.0.interval.high)
-    }
-
-    /// Queries on which the run is better, the same and worse.
-    #[getter]
-    fn wins_ties_losses(&self) -> (usize, usize, usize) {
-        (self.0.wins, self.0.ties, self.0.losses)
-    }
-
-    /// Cohen's d of paired samples.
-    #[getter]
-    fn cohens_d(&self) -> f64 {
-        self.0.effect.cohens_d
-    }
-
-    /// The p-value of each test.
-    #[getter]
-    fn p_values(&self) -> IndexMap<&'static str, f64> {
-        let outcomes = self.0.tests.iter().map(|tested| tested.outcome);
-        outcomes.map(|outcome| (outcome.test().name(), outcome.p_value())).collect()
-    }
-
-    /// The p-value of each test, corrected for the number of comparisons by one measure.
-    #[getter]
-    fn adjusted_p_values(&self) -> IndexMap<&'static str, f64> {
-        self.0.tests.iter().map(|tested| (tested.outcome.test().name(), tested.adjusted_p)).collect()
-    }
-
-    fn __repr__(&self) -> String {
-        let Self(PairComparison { baseline, run, measure, .. }) = self;
-        let values = format!("{:+.4}, p {:?}", self.difference(), self.adjusted_p_values());
-        format!("Comparison(run {run} with run {baseline} by {measure}: {values})")
-    }
+    let evaluation = work::run(py, None, move |session| {
+        let evaluation = toller_eval::evaluate(&qrels, &run, &measures.0, &options)?;
+        if let Some(found) = none_judged(&qrels, &run) {
+            session.warn(found.to_string());
+        }
+        Ok(evaluation)
+    })?;
+    Ok(PyEvaluation::new(evaluation))
 }
 
 /// Compares runs by significance tests on their queries: each with the run of the number `baseline`, or each
@@ -187,18 +190,18 @@ impl Comparison {
 #[pyo3(signature = (qrels, runs, measures, *, baseline=Some(0), tests=vec!["t-test".to_owned(), "randomization".to_owned()],
                     correction="holm", permutations=100_000, seed=42, relevance_level=1))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
-pub(crate) fn compare(
-    py: Python<'_>,
-    qrels: &Bound<'_, Qrels>,
-    runs: Vec<Bound<'_, Run>>,
-    measures: &str,
+pub(crate) fn compare<'py>(
+    py: Python<'py>,
+    qrels: &Bound<'py, Qrels>,
+    runs: Vec<Bound<'py, Run>>,
+    measures: Measures,
     baseline: Option<usize>,
     tests: Vec<String>,
     correction: &str,
     permutations: u64,
     seed: u64,
     relevance_level: u32,
-) -> PyResult<Vec<Comparison>> {
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let correction = correction.parse().map_err(Failed::from)?;
     let tests = tests.iter().map(|name| name.parse()).collect::<Result<_, _>>().map_err(Failed::from)?;
     let options = CompareOptions { correction, permutations, seed, tests, ..CompareOptions::default() };
@@ -206,16 +209,44 @@ pub(crate) fn compare(
         return Err(Failed::invalid(format!("baseline={baseline} of {} runs", runs.len())).into());
     }
     let pairs = baseline.map_or(Pairs::All, Pairs::With);
-    let measures = parse_measures(measures).map_err(Failed::from)?;
     let qrels = qrels.get().qrels.clone();
     let runs: Vec<_> = runs.iter().map(|run| run.get().run.clone()).collect();
-    work::run(py, None, move |_| {
+    let compared = work::run(py, None, move |session| {
         let evaluation = EvalOptions { relevance_level, ..EvalOptions::default() };
-        let evaluations = runs.iter().map(|run| toller_eval::evaluate(&qrels, run, &measures, &evaluation));
+        let evaluations = runs.iter().map(|run| toller_eval::evaluate(&qrels, run, &measures.0, &evaluation));
         let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
-        let compared = compare_pairs(&evaluations.iter().collect::<Vec<_>>(), pairs, &options)?;
-        Ok(compared.into_iter().map(Comparison).collect())
-    })
+        for (number, run) in runs.iter().enumerate() {
+            if let Some(found) = none_judged(&qrels, run) {
+                session.warn(format!("run {number}: {found}"));
+            }
+        }
+        Ok(compare_pairs(&evaluations.iter().collect::<Vec<_>>(), pairs, &options)?)
+    })?;
+    let class = py.import("toller.results")?.getattr("Comparison")?;
+    compared.iter().map(|compared| comparison(&class, compared)).collect()
+}
+
+/// A comparison as `toller.Comparison`.
+fn comparison<'py>(class: &Bound<'py, PyAny>, compared: &PairComparison) -> PyResult<Bound<'py, PyAny>> {
+    let PairComparison { baseline, run, measure, queries, t_test, interval, .. } = compared;
+    let outcomes = compared.tests.iter().map(|tested| tested.outcome);
+    let p_values: IndexMap<&str, f64> =
+        outcomes.map(|outcome| (outcome.test().name(), outcome.p_value())).collect();
+    let adjusted: IndexMap<&str, f64> =
+        compared.tests.iter().map(|tested| (tested.outcome.test().name(), tested.adjusted_p)).collect();
+    class.call1((
+        *baseline,
+        *run,
+        measure.to_string(),
+        *queries,
+        (compared.means[0], compared.means[1]),
+        t_test.mean_difference,
+        (interval.low, interval.high),
+        (compared.wins, compared.ties, compared.losses),
+        compared.effect.cohens_d,
+        p_values,
+        adjusted,
+    ))
 }
 
 /// The fusion that arguments describe.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use toller_corpus::read_queries;
+use toller_eval::{NoneJudged, none_judged};
 use toller_files::{CompressedWriter, FileError};
 use toller_ir::counted;
 use toller_mining::{Count, Format, Inputs, MissingText, ScoreRule, Selection};
@@ -110,9 +111,7 @@ pub(crate) fn mine(
         let queries = match &queries {
             Some(files) => {
                 let (queries, skipped) = read_queries(&files.of_queries(&engine)?, &files.queries())?;
-                if skipped.total() > 0 {
-                    session.warn(skipped.to_string());
-                }
+                session.skipped(&skipped);
                 queries
             }
             None => Vec::new(),
@@ -122,11 +121,11 @@ pub(crate) fn mine(
             Some(files) => Some((files.of_collection(&engine)?, files.collection())),
             None => None,
         };
-        let runs = runs.iter().map(|run| (**run).clone());
+        let copies = runs.iter().map(|run| (**run).clone());
         let is_scored = !scores.is_empty();
         let scores = RerankScores::of_runs(scores.iter().map(|run| (**run).clone()));
         let job = MineJob {
-            hits: &QueryHits::of_runs(runs, *selection.ranks.end()),
+            hits: &QueryHits::of_runs(copies, *selection.ranks.end()),
             qrels: &qrels,
             relevance_level,
             positives,
@@ -139,6 +138,11 @@ pub(crate) fn mine(
         if let Some(scored) = job.scored {
             scored.check(job.hits)?;
         }
+        // Of several runs, one with judged documents is enough.
+        let unjudged: Option<Vec<NoneJudged<'_>>> = runs.iter().map(|run| none_judged(&qrels, run)).collect();
+        if let Some(first) = unjudged.iter().flatten().next() {
+            session.warn(first.to_string());
+        }
         let mining = job.choose()?;
         mining.left_out_unscored("scores").for_each(|problem| session.warn(problem));
         if mining.queries() == 0 {
@@ -146,9 +150,7 @@ pub(crate) fn mine(
                 "give the judgments of the same queries; relevance_level is the lowest relevant grade",
             ));
         }
-        if mining.skipped.total() > 0 {
-            session.warn(mining.skipped.to_string());
-        }
+        session.skipped(&mining.skipped);
         if let Some((count, first)) = &mining.missing {
             let documents = counted(*count, "relevant document");
             session.warn(format!("{documents} missing from corpus, for example {first:?}"));

@@ -1,5 +1,6 @@
 //! Models: texts to vectors, and pairs of texts to scores.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2};
@@ -24,7 +25,7 @@ pub(crate) struct DualEncoder {
 impl DualEncoder {
     #[new]
     #[pyo3(signature = (model, *, query_model=None, max_length=None, prompt=None, pooling=None, truncate_dim=None,
-                        dtype=None, device="auto", batch_tokens=None))]
+                        dtype=None, device=Some("auto"), batch_tokens=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -35,7 +36,7 @@ impl DualEncoder {
         pooling: Option<&str>,
         truncate_dim: Option<usize>,
         dtype: Option<&str>,
-        device: &str,
+        device: Option<&str>,
         batch_tokens: Option<usize>,
     ) -> PyResult<Self> {
         let options = EncoderOptions {
@@ -44,7 +45,7 @@ impl DualEncoder {
             prompt,
             pooling: pooling.map(parse_pooling).transpose()?,
             dim: truncate_dim,
-            device: parse_device(device)?,
+            device: parse_device(device.unwrap_or("auto"))?,
             backend: Backend::Native,
             dtype: parse_dtype(dtype)?,
             batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
@@ -55,7 +56,8 @@ impl DualEncoder {
     }
 
     /// Vectors of texts, float32 [texts, dim]. `prompt` replaces the prompt of the role. With `unit`, vectors
-    /// have length one whatever the model does; with `dim`, only the first numbers are kept.
+    /// have length one whatever the model does; with `dim`, only the first numbers are kept. What is cut
+    /// without `unit` is cut after the model's own scaling, as in sentence-transformers.
     #[pyo3(signature = (texts, role, *, prompt=None, dim=None, unit=false, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn vectors<'py>(
@@ -75,18 +77,19 @@ impl DualEncoder {
             let failed = Failed::invalid(format!("vectors of {kept} dimensions, but the model makes {own}"));
             return Err(failed.hint(format!("truncate_dim is 1 to {own}")).into());
         }
-        let output = if unit { Output::Shaped { dim: kept, unit } } else { Output::Vector };
+        let output = if unit { Output::Shaped { dim: kept, unit } } else { Output::Uncut };
         let encoder = self.encoder.clone();
         let numbers = work::run(py, progress, move |session| {
             let encoder = prompt.map_or(Ok(encoder.clone()), |prompt| encoder.with_prompt(&prompt))?;
             let total = texts.len();
             let watch = |done| session.watch("encoding", done, total);
             let numbers = encoder.encode_watched(role, output, &texts, &watch)?;
-            // sentence-transformers cuts vectors after the model's own scaling, and so does this.
-            if unit || kept == own {
+            // More than are kept: the scaling of the model is that of the whole vector.
+            let made = numbers.len() / total.max(1);
+            if numbers.is_empty() || made == kept {
                 return Ok(numbers);
             }
-            Ok(numbers.chunks_exact(own).flat_map(|row| &row[..kept]).copied().collect())
+            Ok(numbers.chunks_exact(made).flat_map(|row| &row[..kept]).copied().collect())
         })?;
         matrix(py, numbers, kept)
     }
@@ -108,6 +111,24 @@ impl DualEncoder {
     fn role_prompts(&self) -> [(&'static str, String); 2] {
         let prompt = |role| self.encoder.model().tower(role).prompt().to_owned();
         [("query", prompt(Role::Query)), ("document", prompt(Role::Passage))]
+    }
+
+    /// The prompts of the model's files by their names.
+    #[getter]
+    fn named_prompts(&self) -> BTreeMap<String, String> {
+        self.encoder.model().prompts().clone()
+    }
+
+    /// The name of the prompt of texts that are neither queries nor documents, if the model's files have one.
+    #[getter]
+    fn default_prompt_name(&self) -> Option<&str> {
+        self.encoder.model().default_prompt()
+    }
+
+    /// How vectors are compared, if the model's files say so.
+    #[getter]
+    fn named_similarity(&self) -> Option<&str> {
+        self.encoder.model().similarity()
     }
 
     /// Whether queries and documents are encoded by the same weights.
@@ -151,7 +172,7 @@ pub(crate) struct PairScorer {
 impl PairScorer {
     #[new]
     #[pyo3(signature = (model, *, max_length=None, truncation="only_second", label=None, activation=None,
-                        dtype=None, device="auto", batch_tokens=None))]
+                        dtype=None, device=Some("auto"), batch_tokens=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -161,7 +182,7 @@ impl PairScorer {
         label: Option<usize>,
         activation: Option<&str>,
         dtype: Option<&str>,
-        device: &str,
+        device: Option<&str>,
         batch_tokens: Option<usize>,
     ) -> PyResult<Self> {
         let options = CrossEncoderOptions {
@@ -172,7 +193,7 @@ impl PairScorer {
             batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
             ..CrossEncoderOptions::default()
         };
-        let (device, dtype) = (parse_device(device)?, parse_dtype(dtype)?);
+        let (device, dtype) = (parse_device(device.unwrap_or("auto"))?, parse_dtype(dtype)?);
         let name = model.to_string_lossy().into_owned();
         let load = move |session: &Arc<work::Session>| {
             let engine = session.engine()?;

@@ -29,7 +29,8 @@ type Scores = Mapped<Mapped<f64>>;
 
 #[pymethods]
 impl Run {
-    /// A run of `{query id: {document id: score}}`.
+    /// A run of `{query id: {document id: score}}`. Documents are put in the order of their scores, the best
+    /// first; equal scores keep the order that they are given in.
     #[new]
     #[pyo3(signature = (scores, tag="toller"))]
     fn new(scores: Scores, tag: &str) -> Self {
@@ -37,11 +38,12 @@ impl Run {
             documents.into_iter().map(|(doc_id, score)| RunEntry { doc_id, score }).collect()
         };
         let queries = scores.0.into_iter().map(|(query, documents)| (query, entries(documents)));
-        Self::of(toller_ir::Run { tag: tag.to_owned(), queries: queries.collect() })
+        Self::sorted(toller_ir::Run { tag: tag.to_owned(), queries: queries.collect() })
     }
 
     /// Reads a run: TREC, MS MARCO, Tevatron, DPR or DuReader, plain or compressed. The format is detected
-    /// unless it is given. With `skip_bad_lines`, bad lines are left out, with a warning.
+    /// unless it is given. Documents are put in the order of their scores, as in a run of a mapping. With
+    /// `skip_bad_lines`, bad lines are left out, with a warning.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, skip_bad_lines=false))]
     fn read(py: Python<'_>, path: PathBuf, format: Option<&str>, skip_bad_lines: bool) -> PyResult<Self> {
@@ -49,10 +51,8 @@ impl Run {
         let options = ReadOptions { format, skip_bad_lines, ..ReadOptions::default() };
         work::run(py, None, move |session| {
             let (run, skipped) = read_run(&input(path), &options)?;
-            if skipped.total() > 0 {
-                session.warn(skipped.to_string());
-            }
-            Ok(Self::of(run))
+            session.skipped(&skipped);
+            Ok(Self::sorted(run))
         })
     }
 
@@ -157,6 +157,12 @@ impl Run {
     pub(crate) fn of(run: toller_ir::Run) -> Self {
         Self { run: Arc::new(run) }
     }
+
+    /// The same of a run in any order: files have ranks by the order, so it has to be that of the scores.
+    fn sorted(mut run: toller_ir::Run) -> Self {
+        run.queries.values_mut().for_each(|entries| entries.sort_by(RunEntry::best_first));
+        Self::of(run)
+    }
 }
 
 fn documents<'py>(py: Python<'py>, entries: &[RunEntry]) -> PyResult<Bound<'py, PyDict>> {
@@ -198,9 +204,7 @@ impl Qrels {
         let options = ReadOptions { format, skip_bad_lines, ..ReadOptions::default() };
         work::run(py, None, move |session| {
             let (qrels, skipped) = read_qrels(&input(path), &options)?;
-            if skipped.total() > 0 {
-                session.warn(skipped.to_string());
-            }
+            session.skipped(&skipped);
             Ok(Self { qrels: Arc::new(qrels) })
         })
     }

@@ -39,24 +39,6 @@ const QUERIES: usize = 1024;
 /// Hits that are found at a time, unless a single query has more.
 const HITS: usize = 8 << 20;
 
-/// A document that was found.
-#[pyclass(frozen, get_all, name = "Hit", module = "toller")]
-pub(crate) struct PyHit {
-    /// The document's id.
-    id: String,
-    /// Its score; larger is better.
-    score: f64,
-    /// Its number in the collection.
-    ordinal: u32,
-}
-
-#[pymethods]
-impl PyHit {
-    fn __repr__(&self) -> String {
-        format!("Hit(id={:?}, score={:?}, ordinal={})", self.id, self.score, self.ordinal)
-    }
-}
-
 /// Queries with their ids.
 enum Queries {
     Mapped(Mapped<String>),
@@ -107,7 +89,7 @@ impl Queries {
 impl PySearcher {
     /// Searches vectors exactly: `store` is a Store, a path or several paths. `encoder` encodes the queries
     /// and must be the model that encoded the store; or `query_vectors` is the path of a store of encoded
-    /// queries.
+    /// queries. With `verify`, checksums are compared, but for those of a Store that were compared before.
     #[staticmethod]
     #[pyo3(signature = (store, encoder=None, *, query_vectors=None, scan="auto", device="auto", verify=true,
                         any_role=false, assume_model=false))]
@@ -123,10 +105,11 @@ impl PySearcher {
         any_role: bool,
         assume_model: bool,
     ) -> PyResult<Self> {
-        let stores = match store {
-            StoreArgument::Open(store) => store.get().paths.clone(),
-            StoreArgument::Paths(paths) => paths.all(),
+        let (stores, is_verified) = match store {
+            StoreArgument::Open(store) => (store.get().paths.clone(), store.get().is_verified),
+            StoreArgument::Paths(paths) => (paths.all(), false),
         };
+        let verify = verify && !is_verified;
         let encoder = encoder.map(|encoder| encoder.get().encoder.clone());
         let queries = match (encoder, query_vectors) {
             (Some(encoder), None) => QuerySource::Encoder { encoder, assume_model },
@@ -196,6 +179,10 @@ impl PySearcher {
             Ok(model) => vec![model.clone()],
             Err(_) => models.extract::<Vec<Bound<'_, PairScorer>>>()?,
         };
+        if models.is_empty() {
+            return Err(Failed::invalid("no model to rerank with").hint("give at least one").into());
+        }
+        at_least_one("depth", Some(depth))?;
         let models: Vec<_> = models.iter().map(|model| model.get().model.clone()).collect();
         let options = RerankOptions {
             depth,
@@ -222,20 +209,21 @@ impl PySearcher {
 
     /// The `k` best documents for one query, best first.
     #[pyo3(signature = (query, k=10))]
-    fn search(&self, py: Python<'_>, query: String, k: usize) -> PyResult<Vec<PyHit>> {
+    fn search<'py>(&self, py: Python<'py>, query: String, k: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        at_least_one("k", Some(k))?;
         let searcher = self.inner.clone();
-        work::run(py, None, move |_| {
+        let hits: Vec<(String, f64, u32)> = work::run(py, None, move |_| {
             let queries = [Query { id: "query".to_owned(), text: query, ..Query::default() }];
             let found =
                 searcher.search(&SearchRequest::new(&queries, k)).map_err(|error| Failed::of(&*error))?;
             let hits = found.rankings.into_iter().flat_map(|ranking| ranking.hits);
-            let found = |hit: Hit| PyHit {
-                id: searcher.doc_id(hit.doc).into_owned(),
-                score: Score::F32(hit.score).as_read(),
-                ordinal: hit.doc.0,
+            let found = |hit: Hit| {
+                (searcher.doc_id(hit.doc).into_owned(), Score::F32(hit.score).as_read(), hit.doc.0)
             };
             Ok(hits.map(found).collect())
-        })
+        })?;
+        let class = py.import("toller.results")?.getattr("Hit")?;
+        hits.into_iter().map(|hit| class.call1(hit)).collect()
     }
 
     /// The `k` best documents for each query, as a run. `queries` is `{query id: text}`, or pairs of both; or
@@ -250,6 +238,7 @@ impl PySearcher {
         text_column: Option<String>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Run> {
+        at_least_one("k", Some(k))?;
         let (searcher, at_a_time) = (self.inner.clone(), self.at_a_time);
         let queries = Queries::new(queries, id_column, text_column)?;
         work::run(py, progress, move |session| {
@@ -375,9 +364,7 @@ pub(crate) fn queries_of_files(
         let files = session.engine()?.query_files(&path.all())?;
         let options = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
         let (queries, skipped) = read_queries(&files, &options)?;
-        if skipped.total() > 0 {
-            session.warn(skipped.to_string());
-        }
+        session.skipped(&skipped);
         Ok(queries.into_iter().map(|query| (query.id, query.text)).collect())
     })
 }

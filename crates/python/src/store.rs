@@ -13,13 +13,14 @@ use toller_engine::Role;
 use toller_exchange::Surveyor;
 use toller_ir::DocOrd;
 use toller_store::{
-    DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, OpenOptions, Source, StoreSpec, StoreWriter, Vectors,
+    DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, OpenOptions, Source, StoreError, StoreSpec,
+    StoreWriter, Vectors,
 };
 
 use crate::arrays::{BorrowedVectors, view};
 use crate::error::Failed;
 use crate::models::{DualEncoder, parse_role};
-use crate::paths::Paths;
+use crate::paths::{Paths, wrong_type};
 use crate::work::{self, Session};
 
 /// Vectors on disk with their ids, opened for reading: one store, or several as one sequence of rows.
@@ -28,7 +29,15 @@ use crate::work::{self, Session};
 #[pyclass(frozen, sequence, module = "toller")]
 pub(crate) struct Store {
     pub(crate) store: Arc<toller_store::Store>,
+    /// Absolute: processes that open the store later may have another current directory.
     pub(crate) paths: Vec<PathBuf>,
+    /// Whether all checksums were compared.
+    pub(crate) is_verified: bool,
+}
+
+/// The paths from the root. What has no such path stays as it is.
+fn absolute(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.into_iter().map(|path| std::path::absolute(&path).unwrap_or(path)).collect()
 }
 
 /// Opens stores in the session's threads.
@@ -40,13 +49,6 @@ pub(crate) fn open(
     Ok(session.engine()?.open_store(paths, verify)?)
 }
 
-/// An index or a slice.
-#[derive(FromPyObject)]
-pub(crate) enum Place<'py> {
-    Row(isize),
-    Rows(Bound<'py, PySlice>),
-}
-
 #[pymethods]
 impl Store {
     /// Opens a store, or several as one. `verify` compares all checksums, which reads every file once.
@@ -56,12 +58,12 @@ impl Store {
         let paths = path.all();
         work::run(py, None, move |session| {
             let store = Arc::new(open(session, &paths, verify)?);
-            Ok(Self { store, paths })
+            Ok(Self { store, paths: absolute(paths), is_verified: verify })
         })
     }
 
     /// Writes arrays as a store, and opens it. `vectors` is [rows, numbers] of float32 or float16, in C's
-    /// order.
+    /// order. Nobody may write to the array meanwhile.
     ///
     /// `model` is the encoder that made them; without it, searches do not know which model queries need.
     /// `role` is passage or query, `store_dtype` is f32, f16 or bf16.
@@ -94,7 +96,13 @@ impl Store {
                 return Err(Failed::invalid(format!("the id {id:?} occurs twice")));
             }
             let mut surveyor = Surveyor::default();
+            // Before the directory is made, so that the same call with other vectors can make it.
             each_row(&held, session, |row, vector| {
+                if let Some((column, &value)) =
+                    vector.iter().enumerate().find(|(_, number)| !number.is_finite())
+                {
+                    return Err(StoreError::NotFinite { id: ids[row].clone(), column, value }.into());
+                }
                 surveyor.push(&ids[row], vector);
                 Ok(())
             })?;
@@ -106,6 +114,12 @@ impl Store {
                         let (made, given) = (encoder.dim(), held.dim);
                         let message = format!("vectors of {given} numbers, but the model makes {made}");
                         return Err(Failed::invalid(message).hint("leave model out, or give its vectors"));
+                    }
+                    let tower = encoder.model().tower(role);
+                    if tower.truncates() && tower.normalizes() && !survey.normalized {
+                        let message = "vectors that do not have length one, but the model's queries do";
+                        let hint = "encode with normalize_embeddings=True, or leave model out";
+                        return Err(Failed::invalid(message).hint(hint));
                     }
                     (encoder.info().clone(), encoding(encoder, role, survey.normalized))
                 }
@@ -134,7 +148,7 @@ impl Store {
             let paths = vec![path];
             let store =
                 Arc::new(toller_store::Store::open(&paths, &OpenOptions { verify: false, progress: None })?);
-            Ok(Self { store, paths })
+            Ok(Self { store, paths: absolute(paths), is_verified: false })
         })
     }
 
@@ -146,28 +160,20 @@ impl Store {
     /// One vector [numbers], or the rows of a slice [rows, numbers]: a read-only view. Rows of several
     /// shards are not next to each other in memory, so a slice that holds such rows is a copy; `shards` has
     /// views only. Vectors of bf16 are copies in float32, since NumPy has no bfloat16.
-    fn __getitem__<'py>(slf: &Bound<'py, Self>, place: Place<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, place: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let count = slf.get().store.count();
-        let (first, rows) = match &place {
-            Place::Row(row) => {
-                let from_start = if *row < 0 { *row + count as isize } else { *row };
-                let row = usize::try_from(from_start).ok().filter(|row| *row < count);
-                let missing = || PyIndexError::new_err(format!("row {from_start} of a store of {count}"));
-                (row.ok_or_else(missing)?, 1)
+        if let Ok(slice) = place.cast::<PySlice>() {
+            let found = slice.indices(count as isize)?;
+            if found.step != 1 {
+                return Err(PyTypeError::new_err("a store has slices of step 1"));
             }
-            Place::Rows(slice) => {
-                let found = slice.indices(count as isize)?;
-                if found.step != 1 {
-                    return Err(PyTypeError::new_err("a store has slices of step 1"));
-                }
-                (found.start as usize, found.slicelength)
-            }
-        };
-        let array = slf.get().rows_of(slf, first, rows)?;
-        match place {
-            Place::Row(_) => array.get_item(0),
-            Place::Rows(_) => Ok(array),
+            return slf.get().rows_of(slf, found.start as usize, found.slicelength);
         }
+        let row = place.extract::<isize>().map_err(|_| wrong_type(place, "a row number or a slice"))?;
+        let from_start = if row < 0 { row + count as isize } else { row };
+        let found = usize::try_from(from_start).ok().filter(|row| *row < count);
+        let missing = || PyIndexError::new_err(format!("row {row} of a store of {count}"));
+        slf.get().rows_of(slf, found.ok_or_else(missing)?, 1)?.get_item(0)
     }
 
     /// The vectors of each shard, [rows, numbers]: read-only views, in the order of the rows.
@@ -302,7 +308,9 @@ fn each_row(
         if row % ROWS == 0 {
             session.check()?;
         }
-        held.vectors().widen(row * held.dim..(row + 1) * held.dim, &mut vector);
+        // SAFETY: Python's caller rules out changes, as the documentation of `Store.create` asks.
+        let vectors = unsafe { held.vectors() };
+        vectors.widen(row * held.dim..(row + 1) * held.dim, &mut vector);
         each(row, &vector)?;
     }
     Ok(())

@@ -67,7 +67,7 @@ pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
         Event::TextsOpened(texts) if texts.skipped() > 0 => {
             session.warn(format!("skipped {} of the collection", counted(texts.skipped(), "bad line")));
         }
-        Event::Skipped { skipped, .. } if skipped.total() > 0 => session.warn(skipped.to_string()),
+        Event::Skipped { skipped, .. } => session.skipped(skipped),
         Event::LeftOut(left_out) => left_out.problems().for_each(|problem| session.warn(problem)),
         Event::ExamplesSkipped(BadRecords { count, first }) => {
             session.warn(format!("skipped {}, the first: {first}", counted(*count, "bad record")));

@@ -13,6 +13,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
+use toller_corpus::SkipReport;
 use toller_engine::{Engine, ResolveOptions};
 
 use crate::error::Failed;
@@ -99,6 +100,13 @@ impl Session {
         self.heard().warnings.push(message.into());
     }
 
+    /// Warns of what was skipped, if anything was.
+    pub(crate) fn skipped(&self, skipped: &SkipReport) {
+        if skipped.total() > 0 {
+            self.warn(skipped.to_string());
+        }
+    }
+
     /// Reports how far the work is.
     pub(crate) fn progress(&self, title: &str, done: u64, total: Option<u64>) {
         let mut heard = self.heard();
@@ -131,7 +139,7 @@ impl Session {
 }
 
 /// Does `work` in this process's threads, without Python's lock. `progress` is called with a title, the units
-/// that are done and all units; if it is True, a bar on stderr is.
+/// that are done and all units; if it is not a function but true, a bar on stderr is.
 ///
 /// Another thread does the work, so that this one can look at signals and raise KeyboardInterrupt even if the
 /// work ends later.
@@ -181,10 +189,12 @@ fn reporter<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(progress) = progress else { return Ok(None) };
-    match progress.extract::<bool>() {
-        Ok(true) => Ok(Some(py.import("toller._progress")?.getattr("Bar")?.call0()?)),
-        Ok(false) => Ok(None),
-        Err(_) => Ok(Some(progress.clone())),
+    if progress.is_callable() {
+        return Ok(Some(progress.clone()));
+    }
+    match progress.is_truthy()? {
+        true => Ok(Some(py.import("toller._progress")?.getattr("Bar")?.call0()?)),
+        false => Ok(None),
     }
 }
 

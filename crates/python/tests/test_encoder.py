@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,88 @@ def test_fewer_dimensions_and_unit_vectors(encoder: toller.Encoder) -> None:
         encoder.encode("ducks", truncate_dim=385)
 
 
+def test_a_cut_encoder_encodes_as_the_whole_one_cuts(
+    encoder: toller.Encoder, minilm: Path, tmp_path: Path
+) -> None:
+    texts, ids = ["ducks", "dogs and ducks"], ["1", "2"]
+    cut = toller.Encoder(minilm, truncate_dim=64)
+    for encode, of_whole in ((cut.encode, encoder.encode), (cut.encode_query, encoder.encode_query)):
+        assert encode(texts).tobytes() == of_whole(texts, truncate_dim=64).tobytes()
+        assert encode(texts, truncate_dim=8).tobytes() == of_whole(texts, truncate_dim=8).tobytes()
+        unit = encode(texts, normalize_embeddings=True)
+        assert unit.tobytes() == of_whole(texts, truncate_dim=64, normalize_embeddings=True).tobytes()
+    assert cut.encode([]).shape == (0, 64) and cut.encode("ducks").shape == (64,)
+    # Stores and searches have vectors of length one.
+    stored = toller.encode(cut, tmp_path / "stored", corpus=list(zip(ids, texts)))
+    unit = cut.encode_document(texts, normalize_embeddings=True)
+    assert stored[:].tobytes() == unit.tobytes()
+    with pytest.raises(toller.InvalidArgument, match="length one") as refused:
+        toller.Store.create(tmp_path / "cut", ids, cut.encode_document(texts), model=cut)
+    assert "normalize_embeddings=True" in (refused.value.hint or "")
+    created = toller.Store.create(tmp_path / "cut", ids, unit, model=cut)
+    assert toller.Searcher.dense(created, cut).search("ducks", k=1)[0].score == pytest.approx(1)
+
+
+def of_sentence_transformers(folder: Path, **settings: object) -> toller.Encoder:
+    """The tiny model with settings of sentence-transformers."""
+    shutil.copytree(FIXTURES / "tiny-bert", folder)
+    path = folder / "config_sentence_transformers.json"
+    known = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps({**known, **settings}))
+    return toller.Encoder(folder)
+
+
+def test_all_prompts_of_a_model_have_names(tmp_path: Path) -> None:
+    prompts = {"query": "q: ", "passage": "p: ", "cls": "classify: "}
+    encoder = of_sentence_transformers(tmp_path / "model", prompts=prompts, default_prompt_name="cls")
+    assert encoder.prompts == {"query": "q: ", "document": "p: ", "passage": "p: ", "cls": "classify: "}
+    for name, prompt in encoder.prompts.items():
+        assert encoder.encode("ducks", prompt_name=name).tobytes() == encoder.encode("ducks", prompt=prompt).tobytes()
+    by_default = encoder.encode("ducks")
+    assert by_default.tobytes() == encoder.encode("ducks", prompt_name="cls").tobytes()
+    assert by_default.tobytes() != encoder.encode("ducks", prompt="").tobytes()
+    with pytest.raises(toller.InvalidArgument, match="no prompt named") as refused:
+        encoder.encode("ducks", prompt_name="nobody")
+    assert refused.value.hint == "there are query, document, cls, passage"
+    given = toller.Encoder(tmp_path / "model", prompt="x: ")
+    assert set(given.prompts.values()) == {"x: "}
+    assert given.encode("ducks").tobytes() == given.encode("ducks", prompt="x: ").tobytes()
+
+
+def test_the_similarity_is_that_of_the_model(tmp_path: Path) -> None:
+    vectors = np.array([[3, 4], [1, 0]], dtype=np.float32)
+    dot = of_sentence_transformers(tmp_path / "dot", similarity_fn_name="dot")
+    assert dot.similarity_fn_name == "dot"
+    assert dot.similarity(vectors, vectors[0]).tolist() == [[25], [3]]
+    assert dot.similarity_pairwise(vectors, vectors).tolist() == [25, 1]
+    cosine = of_sentence_transformers(tmp_path / "cosine", similarity_fn_name=None)
+    assert cosine.similarity_fn_name == "cosine"
+    np.testing.assert_allclose(cosine.similarity_pairwise(vectors, vectors), 1)
+    far = of_sentence_transformers(tmp_path / "far", similarity_fn_name="euclidean")
+    with pytest.raises(toller.InvalidArgument, match="euclidean"):
+        far.similarity(vectors, vectors)
+
+
+def test_texts_come_from_any_iterable_but_tables_and_dicts(encoder: toller.Encoder) -> None:
+    whole = encoder.encode(["ducks", "dogs"])
+    for texts in (iter(["ducks", "dogs"]), {"ducks": 1, "dogs": 2}.keys(), np.array(["ducks", "dogs"])):
+        assert encoder.encode(texts).tobytes() == whole.tobytes()
+    for bad in ({"1": "ducks"}, {"ducks"}):
+        with pytest.raises(toller.InvalidArgument, match="in place of texts"):
+            encoder.encode_document(bad)
+    frame = pytest.importorskip("pandas").DataFrame({"text": ["ducks", "dogs"]})
+    with pytest.raises(toller.InvalidArgument, match="a table in place of texts"):
+        encoder.encode(frame)
+    assert encoder.encode(frame["text"]).tobytes() == whole.tobytes()
+
+
+def test_progress_is_any_truth_value(encoder: toller.Encoder, capsys: pytest.CaptureFixture[str]) -> None:
+    encoder.encode(["ducks"], show_progress_bar=0)  # type: ignore[arg-type]
+    assert "encoding" not in capsys.readouterr().err
+    encoder.encode(["ducks"], show_progress_bar=1)  # type: ignore[arg-type]
+    assert "encoding" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -102,7 +185,7 @@ def test_arguments_without_effect_are_accepted(encoder: toller.Encoder) -> None:
 
 
 def test_the_device_is_that_of_the_loaded_model() -> None:
-    for device in ("auto", "cpu"):
+    for device in ("auto", "cpu", None):
         for model in (
             toller.Encoder(FIXTURES / "tiny-bert", device=device).encode,
             toller.CrossEncoder(FIXTURES / "cross-encoders/roberta", device=device).predict,
@@ -188,3 +271,26 @@ def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
     with pytest.raises(toller.InvalidArgument, match="apply_softmax"):
         reranker.predict([("a", "b")], apply_softmax=True)
     assert pickle.loads(pickle.dumps(reranker)).fingerprint == reranker.fingerprint
+    assert repr(reranker).startswith("CrossEncoder('")
+
+
+def test_pairs_come_from_any_iterable_but_tables_and_dicts(reranker: toller.CrossEncoder) -> None:
+    queries, documents = ["dogs", "ducks", "cells"], ["ducks swim", "dogs fetch", "stocks fell"]
+    pairs = list(zip(queries, documents))
+    scores = reranker.predict(pairs)
+    for inputs in (zip(queries, documents), iter(pairs), dict(pairs).items(), [list(pair) for pair in pairs]):
+        assert reranker.predict(inputs).tobytes() == scores.tobytes()
+    assert reranker.predict(text for text in pairs[0]) == scores[0]
+    for bad in ({"query": "dogs", "text": "ducks swim"}, {"dogs", "ducks swim"}):
+        with pytest.raises(toller.InvalidArgument, match="in place of pairs"):
+            reranker.predict(bad)
+    ranked = reranker.rank("dogs", iter(documents), return_documents=True)
+    assert [found["text"] for found in ranked] == [documents[found["corpus_id"]] for found in ranked]
+    with pytest.raises(toller.InvalidArgument, match="a dict in place of documents"):
+        reranker.rank("dogs", dict(pairs))
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"query": queries, "text": documents}, index=[2, 0, 1])
+    with pytest.raises(toller.InvalidArgument, match="a table in place of pairs"):
+        reranker.predict(frame)
+    assert reranker.predict(frame.itertuples(index=False)).tobytes() == scores.tobytes()
+    assert reranker.rank("dogs", frame["text"], return_documents=True) == ranked

@@ -72,6 +72,47 @@ def test_mappings_are_taken(sparse: toller.SparseIndex) -> None:
         toller.Run([("q", {"d": 1.0})])  # type: ignore[arg-type]
 
 
+def test_runs_are_in_the_order_of_their_scores(tmp_path: Path) -> None:
+    run = toller.Run({"q": {"bad": 1.0, "good": 9.0, "tied": 1.0}})
+    assert list(run["q"]) == ["good", "bad", "tied"]
+    assert run == toller.Run({"q": {"good": 9.0, "bad": 1.0, "tied": 1.0}}) == pickle.loads(pickle.dumps(run))
+    run.write(tmp_path / "run")
+    ranks = [line.split()[2:4] for line in (tmp_path / "run").read_text().splitlines()]
+    assert ranks == [["good", "1"], ["bad", "2"], ["tied", "3"]]
+    (tmp_path / "unordered").write_text("q Q0 bad 1 1.0 t\nq Q0 good 2 9.0 t\n")
+    read = toller.Run.read(tmp_path / "unordered")
+    assert list(read["q"]) == ["good", "bad"] and pickle.loads(pickle.dumps(read)) == read
+
+
+def test_a_run_of_other_documents_is_a_warning() -> None:
+    qrels = toller.Qrels({"q": {"d1": 1}})
+    run, other = toller.Run({"q": {"d1": 1.0}}), toller.Run({"q": {"x1": 1.0, "x2": 0.5}})
+    message = 'none of the 2 documents retrieved for judged queries is judged, for example "x1"'
+    with pytest.warns(UserWarning, match=message) as warnings:
+        toller.evaluate(qrels, other, "AP")
+    assert warnings[0].filename == __file__
+    with pytest.warns(UserWarning, match="run 1: none of the 2 documents"):
+        toller.compare(toller.Qrels({"q": {"d1": 1}, "p": {"d1": 1}}), [run, other], "AP", tests=["t-test"])
+
+
+def test_measures_are_one_string_or_a_list() -> None:
+    run, qrels = toller.Run(some_run(1)), toller.Qrels(some_qrels(1))
+    assert toller.evaluate(qrels, run, ["AP", "P@5"]) == toller.evaluate(qrels, run, "AP P@5")
+    with pytest.raises(TypeError, match="a string of measures or a list of them is expected"):
+        toller.evaluate(qrels, run, 10)  # type: ignore[arg-type]
+
+
+def test_evaluations_and_comparisons_are_pickled() -> None:
+    runs, qrels = [toller.Run(some_run(seed)) for seed in (1, 2)], toller.Qrels(some_qrels(1))
+    found = toller.evaluate(qrels, runs[0], "nDCG@10 RBP(p=0.8) AP(rel=2) num_rel_ret")
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found and again != toller.evaluate(qrels, runs[1], "AP")
+    assert (again.aggregates, again.per_query) == (found.aggregates, found.per_query)
+    assert found.per_query is found.per_query
+    compared = toller.compare(qrels, runs, "AP", tests=["t-test"])
+    assert pickle.loads(pickle.dumps(compared)) == compared == toller.compare(qrels, runs, "AP", tests=["t-test"])
+
+
 @pytest.mark.parametrize("name", ["run.txt", "run.txt.gz", "run.zst"])
 def test_runs_survive_their_files(tmp_path: Path, name: str) -> None:
     run = toller.Run(some_run(1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +50,14 @@ def test_allowed_rows() -> None:
     index = toller.FlatIndex.of_arrays(collection)
     _, rows = index.search(collection[:2], k=5, allowed=[7, 50, 3])
     assert rows.shape == (2, 3) and set(rows[0]) == {3, 7, 50}
+    for allowed in ({7, 50, 3}, np.array([7, 50, 3]), iter([7, 50, 3])):
+        assert (index.search(collection[:2], k=5, allowed=allowed)[1] == rows).all()
+    with pytest.raises(toller.InvalidArgument, match="allowed is a mask") as refused:
+        index.search(collection[:2], allowed=[True] * 100)
+    assert "flatnonzero" in (refused.value.hint or "")
+    for bad in ([-1], ["d1"]):
+        with pytest.raises(toller.InvalidArgument, match="no row number"):
+            index.search(collection[:2], allowed=bad)  # type: ignore[arg-type]
 
 
 def test_arrays_that_are_not_aligned_are_refused() -> None:
@@ -70,7 +80,8 @@ def test_searches_without_hits_have_a_row_for_each_query() -> None:
     for scores, rows in (index.search(queries, allowed=[]), empty.search(queries)):
         assert (scores.shape, scores.dtype) == ((5, 0), np.float32) and (rows.shape, rows.dtype) == ((5, 0), np.int64)
     assert [found.shape for found in empty.search(queries[0])] == [(0,), (0,)]
-    assert [found.shape for found in index.search(queries[:0])] == [(0, 0), (0, 0)]
+    assert [found.shape for found in index.search(queries[:0])] == [(0, 4), (0, 4)]
+    assert [found.shape for found in index.search(queries[:0], k=3)] == [(0, 3), (0, 3)]
 
 
 def test_bad_searches_are_refused(tmp_path: Path) -> None:
@@ -161,6 +172,39 @@ def test_one_query_is_searched_as_in_a_run(sparse: toller.SparseIndex) -> None:
     assert [(hit.id, hit.score) for hit in hits] == list(run["q"].items())
     assert all(len(sparse) > hit.ordinal >= 0 for hit in hits)
     assert "Hit(id=" in repr(hits[0])
+    again = pickle.loads(pickle.dumps(hits))
+    assert again == hits == copy.deepcopy(hits) and isinstance(again[0], toller.Hit)
+    name, score, ordinal = hits[0]
+    assert (name, score, ordinal) == (hits[0].id, hits[0].score, hits[0].ordinal)
+    for search in (lambda: sparse.search(text, k=0), lambda: sparse.batch_search({"q": text}, k=0)):
+        with pytest.raises(toller.InvalidArgument, match="k=0"):
+            search()
+
+
+def test_a_store_is_searched_from_any_folder(
+    encoder: toller.Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    toller.encode(encoder, "s", corpus=[("1", "ducks"), ("2", "dogs")])
+    store = toller.Store("s")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert store.paths == [str(tmp_path / "s")]
+    assert toller.Searcher.dense(store, encoder).search("ducks", k=1)[0].id == "1"
+    assert len(pickle.loads(pickle.dumps(store))) == 2
+
+
+def test_the_checksums_of_an_open_store_are_compared_once(encoder: toller.Encoder, tmp_path: Path) -> None:
+    toller.encode(encoder, tmp_path / "s", corpus=[("1", "ducks")])
+    verified, unverified = toller.Store(tmp_path / "s"), toller.Store(tmp_path / "s", verify=False)
+    shard = next((tmp_path / "s").glob("shard-*"))
+    content = bytearray(shard.read_bytes())
+    content[content.index(verified[0].tobytes())] ^= 1
+    with shard.open("r+b") as file:
+        file.write(content)
+    with pytest.raises(toller.Error):
+        toller.Searcher.dense(unverified, encoder)
+    toller.Searcher.dense(verified, encoder)
 
 
 def test_the_wrong_model_is_refused(store: toller.Store) -> None:
@@ -169,6 +213,8 @@ def test_the_wrong_model_is_refused(store: toller.Store) -> None:
         toller.Searcher.dense(store, other)
     with pytest.raises(toller.InvalidArgument, match="give encoder or query_vectors"):
         toller.Searcher.dense(store)
+    with pytest.raises(TypeError, match="a Store, a path or a list of paths is expected"):
+        toller.Searcher.dense(None, other)  # type: ignore[arg-type]
 
 
 def test_parameters_that_do_not_fit_are_refused(sparse: toller.SparseIndex) -> None:

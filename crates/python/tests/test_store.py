@@ -54,8 +54,11 @@ def test_arrays_are_read_only_views_that_keep_the_map(store: toller.Store) -> No
 
 def test_a_store_is_a_sequence(store: toller.Store) -> None:
     for bad in (len(store), -len(store) - 1):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexError, match=f"row {bad} of a store of {len(store)}"):
             store[bad]
+    for wrong in ([1, 2], None, "d1"):
+        with pytest.raises(TypeError, match="a row number or a slice is expected"):
+            store[wrong]  # type: ignore[index]
     with pytest.raises(TypeError):
         store[::2]
     assert sum(1 for _ in store) == len(store)
@@ -90,6 +93,8 @@ def test_bad_arrays_are_refused(tmp_path: Path, encoder: toller.Encoder) -> None
         toller.Store.create(tmp_path / "4", ids, vectors(4)[::2])
     with pytest.raises(toller.InvalidArgument):
         toller.Store.create(tmp_path / "5", ids, np.full((2, 4), np.nan, dtype=np.float32))
+    # Nothing is left that the corrected vectors would not fit.
+    assert len(toller.Store.create(tmp_path / "5", ids, vectors(2))) == 2
     with pytest.raises(toller.InvalidArgument, match="dim is 0"):
         toller.Store.create(tmp_path / "7", ids, np.zeros((2, 0), np.float32))
     with pytest.raises(toller.InvalidArgument, match="the model makes 384"):

@@ -202,6 +202,29 @@ def test_wrong_types_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_texts_in_place_of_files_have_a_hint(tmp_path: Path) -> None:
+    sparse = toller.index(ROWS, tmp_path / "index", analyzer="whitespace")
+    for queries in (["ducks", "dogs"], "what do ducks do?"):
+        with pytest.raises(toller.NotFound, match="no file is named") as refused:
+            sparse.batch_search(queries)
+        assert "(id, text) pairs" in (refused.value.hint or "")
+    with pytest.raises(toller.NotFound, match="no file is named 'ducks swim'"):
+        toller.index(["ducks swim"], tmp_path / "no", analyzer="whitespace")
+    with pytest.raises(toller.NotFound, match="no file is named") as refused:
+        toller.train_dual("model", tmp_path / "out", data=["ducks swim"])
+    assert "dicts" in (refused.value.hint or "")
+
+
+def test_a_series_has_its_identifiers_in_the_index(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    sparse = toller.index(ROWS, tmp_path / "index", analyzer="whitespace")
+    assert sparse.batch_search(pandas.Series(QUERIES)) == sparse.batch_search(QUERIES)
+    pyarrow = pytest.importorskip("pyarrow")
+    with pytest.raises(toller.InvalidArgument, match="queries: not readable as an Arrow table") as refused:
+        sparse.batch_search(pyarrow.chunked_array([["ducks"]]))
+    assert "no identifiers" in (refused.value.hint or "")
+
+
 def test_an_error_of_an_iterator_reaches_the_caller(tmp_path: Path) -> None:
     def rows() -> Iterator[tuple[str, str]]:
         yield "1", "x"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import toller
 
 from conftest import FIXTURES, Cli
+from toller._examples import as_files
 
 RUN = {"q1": {"d1": 5.0, "d2": 4.0, "d3": 3.5, "d4": 3.0}, "q2": {"d5": 2.0}, "q3": {"d1": 1.0}}
 QRELS = {"q1": {"d2": 1, "d4": 0}, "q2": {"d5": 2, "d6": 1}}
@@ -109,6 +111,30 @@ def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:
     toller.mine(run, qrels, tmp_path / "m.jsonl", queries=QUERIES, corpus=corpus)
     toller.mine(run, qrels, tmp_path / "m.jsonl.gz", queries=QUERIES, corpus=corpus)
     assert gzip.decompress((tmp_path / "m.jsonl.gz").read_bytes()) == (tmp_path / "m.jsonl").read_bytes()
+
+
+def test_runs_of_other_documents_are_a_warning(tmp_path: Path) -> None:
+    other, qrels = toller.Run({"q1": {"x1": 2.0, "x2": 1.0}}), toller.Qrels(QRELS)
+    with pytest.warns(UserWarning, match="none of the 2 documents retrieved for judged queries is judged"):
+        toller.mine(other, qrels, tmp_path / "out")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        toller.mine([other, toller.Run(RUN)], qrels, tmp_path / "out")
+
+
+def test_missing_values_of_rows_are_null() -> None:
+    pandas = pytest.importorskip("pandas")
+    for missing in (None, float("nan"), pandas.NA):
+        with as_files(pandas.DataFrame({"query": ["a", "b"], "title": ["t", missing]})) as path:
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+        assert rows == [{"query": "a", "title": "t"}, {"query": "b", "title": None}]
+    for bad, message in (
+        (float("inf"), "data, row 2: "),
+        ([float("nan")], "data, row 2: "),
+        (object(), "a value of type object"),
+    ):
+        with pytest.raises(toller.InvalidArgument, match=message), as_files([{"query": "a"}, {"query": bad}]):
+            pass
 
 
 TOPICS = ["rain", "guns", "ducks", "snow", "music", "trains", "bread", "paper"]

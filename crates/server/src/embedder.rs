@@ -74,7 +74,7 @@ impl Work for Encoding {
         let mut rest = rows.as_slice();
         let numbers = |item: &Tokens| match output {
             Output::States => rows.len() / tokens.max(1) * item.len(),
-            Output::Vector | Output::Shaped { .. } => rows.len() / items.len().max(1),
+            Output::Vector | Output::Shaped { .. } | Output::Uncut => rows.len() / items.len().max(1),
         };
         let of_item = |item| {
             let (own, after) = rest.split_at(numbers(item));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use toller_corpus::{ReadOptions, RunFormat, read_run};
 use toller_eval::none_judged;
 use toller_files::Input;
-use toller_ir::{Qrels, Query, Run, Setting, counted};
+use toller_ir::{Qrels, Query, Run, Setting};
 
 use super::choice::by_name;
 use super::input::BadLinesArgs;
@@ -88,13 +88,9 @@ impl RunInputArgs {
 
 /// Warns of a run and judgments that have no document in common.
 pub fn warn_of_none_judged(name: &str, run: &Run, qrels: &Qrels, ui: &Ui) {
-    let Some((documents, document)) = none_judged(qrels, run) else { return };
-    let judged = qrels.iter().find_map(|(_, judgments)| judgments.keys().next()).map_or("", String::as_str);
-    ui.warning(format!(
-        "{name}: none of the {} retrieved for judged queries is judged, for example {document:?}; one that is \
-         judged is {judged:?}",
-        counted(documents, "document")
-    ));
+    if let Some(found) = none_judged(qrels, run) {
+        ui.warning(format!("{name}: {found}"));
+    }
 }
 
 /// Checks that a run has results for questions. Those without results are reported.

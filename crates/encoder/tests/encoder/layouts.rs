@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use toller_encoder::{DualEncoder, LoadOptions, Role, TextPooling};
+use toller_encoder::{DualEncoder, LoadOptions, Output, Role, TextPooling};
 use toller_ir::Explain;
 
 use crate::common::Copy;
@@ -166,4 +166,31 @@ fn what_is_no_weights_file_says_so() {
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let error = truncated.error(&LoadOptions::default());
     assert!(error.to_string().contains("model.safetensors") && error.remedy().is_some());
+}
+
+/// As sentence-transformers cuts: after the scaling to unit length.
+#[test]
+fn an_uncut_vector_is_that_of_the_whole_model() {
+    let model = model();
+    let whole = load(&model);
+    let cut =
+        DualEncoder::load(model.path(), &LoadOptions { dim: Some(8), ..LoadOptions::default() }).unwrap();
+    let (whole, cut) = (whole.tower(Role::Passage), cut.tower(Role::Passage));
+    let tokens = [whole.tokenize(TEXT).unwrap()];
+    assert_eq!((whole.truncates(), cut.truncates()), (false, true));
+    assert_eq!(cut.encode_as(Output::Uncut, &tokens, 1).unwrap(), whole.encode(&tokens).unwrap());
+    assert_eq!(cut.encode(&tokens).unwrap().len(), 8);
+}
+
+#[test]
+fn the_settings_of_sentence_transformers_are_known() {
+    let file = "config_sentence_transformers.json";
+    let model = model().set(file, "prompts", json!({"query": "q: ", "cls": "c: "}));
+    let model =
+        model.set(file, "default_prompt_name", json!("cls")).set(file, "similarity_fn_name", json!("dot"));
+    let encoder = load(&model);
+    assert_eq!(encoder.prompts().keys().collect::<Vec<_>>(), ["cls", "query"]);
+    assert_eq!((encoder.default_prompt(), encoder.similarity()), (Some("cls"), Some("dot")));
+    let plain = load(&self::model());
+    assert_eq!((plain.prompts().len(), plain.default_prompt(), plain.similarity()), (0, None, None));
 }

@@ -8,15 +8,13 @@
 ...     print(hit.id, hit.score)
 
 Vectors are NumPy arrays of float32, [texts, numbers]. Everything that takes time runs without Python's lock, is
-interrupted by Ctrl-C, and can be used from threads and after a fork. Models, stores, runs and qrels can be pickled
-for spawned processes; searchers and indexes are opened there.
+interrupted by Ctrl-C, and can be used from threads and after a fork. Models, stores, runs, qrels and results can be
+pickled for spawned processes; searchers and indexes are opened there.
 """
 
 from toller._toller import (
-    Comparison,
     Evaluation,
     FlatIndex,
-    Hit,
     Qrels,
     Run,
     Searcher,
@@ -34,6 +32,7 @@ from toller.cross_encoder import CrossEncoder
 from toller.encoder import Encoder
 from toller.errors import Error, InternalError, InvalidArgument, NotFound
 from toller.jobs import encode, index
+from toller.results import Comparison, Hit
 from toller.training import (
     DevSet,
     MarkedDevSet,

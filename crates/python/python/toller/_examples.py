@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from toller._tables import is_files
-from toller.errors import invalid
+from toller._tables import check_files, is_files
+from toller.errors import InvalidArgument, invalid
 
 # What messages and the trained model's README call rows that are no file.
 NAME = "examples.jsonl"
@@ -20,13 +20,14 @@ NAME = "examples.jsonl"
 def as_files(data: Any) -> Iterator[Any]:
     """Files as they are. Anything else as a temporary file of JSON lines, one for each row."""
     if data is None or is_files(data):
+        check_files(data, "dicts, a table or a dataset with the fields of a format of training data")
         yield data
         return
     with tempfile.TemporaryDirectory(prefix="toller-examples-") as folder:
         path = Path(folder) / NAME
         with path.open("w", encoding="utf-8") as file:
-            for row in _rows(data):
-                file.write(json.dumps(row, ensure_ascii=False, default=_plain) + "\n")
+            for number, row in enumerate(_rows(data), 1):
+                file.write(_line(row, number))
         yield path
 
 
@@ -50,6 +51,23 @@ def _rows(data: Any) -> Iterator[Mapping[str, Any]]:
         if not isinstance(row, Mapping):
             raise invalid(f"data, row {number}: a row of type {type(row).__name__}", "give dicts with named fields")
         yield dict(row)
+
+
+def _line(row: Mapping[str, Any], number: int) -> str:
+    """A row as a line of JSON."""
+    fields = {name: None if _is_missing(value) else value for name, value in row.items()}
+    try:
+        return json.dumps(fields, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
+    except InvalidArgument:
+        raise
+    except ValueError as error:
+        hint = "give finite numbers, and None for a missing value"
+        raise invalid(f"data, row {number}: {error}", hint) from error
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether this is NaN or NA, with which pandas marks missing values."""
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
 
 
 def _plain(value: Any) -> Any:

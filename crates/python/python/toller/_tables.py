@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
+from os.path import exists
 from typing import Any, Literal, NamedTuple
 
-from toller.errors import invalid
+from toller.errors import NotFound, invalid
 
 Path = str | PathLike[str]
 
@@ -51,11 +52,14 @@ class Names(NamedTuple):
 def prepared(given: Any, *arguments: Any) -> Any:
     """What the native half reads: files, an Arrow stream, or rows of an identifier, a title, a text and a context."""
     if is_files(given):
+        check_files(given, "(id, text) pairs, dicts, or a dict from identifiers to texts")
         return given
     names = Names(*arguments)
     iterate = getattr(given, "docs_iter" if names.kind == "corpus" else "queries_iter", None)
     if callable(iterate):
         return _rows(iterate(), names)
+    if _is_series(given):
+        return _rows(given.items(), names)
     arrow = _arrow(given)
     if arrow is not None:
         return arrow
@@ -75,6 +79,23 @@ def is_files(given: Any) -> bool:
     if isinstance(given, (list, tuple)):
         return len(given) > 0 and all(isinstance(path, (str, PathLike)) for path in given)
     return isinstance(given, (str, PathLike))
+
+
+def _is_series(given: Any) -> bool:
+    """Whether this is a series of pandas, whose index has the identifiers."""
+    return all(hasattr(given, name) for name in ("index", "items", "to_frame")) and not hasattr(given, "columns")
+
+
+def check_files(given: Any, expected: str) -> None:
+    """Refuses strings that are texts in place of files: in a list, or with spaces, and not the name of a file."""
+    texts = [given] if isinstance(given, str) else given if isinstance(given, (list, tuple)) else []
+    for text in texts:
+        if not isinstance(text, str) or text == "-" or "://" in text or (text is given and " " not in text):
+            continue
+        if not exists(text):
+            error = NotFound(f"no file is named {text!r}")
+            error.hint = f"strings are names of files; give texts as {expected}"
+            raise error
 
 
 def _arrow(given: Any) -> Any:

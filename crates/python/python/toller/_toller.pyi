@@ -1,6 +1,6 @@
 """The native half of the package."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, final, overload
@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, final, overload
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
+
+from toller.results import Comparison, Hit
 
 _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
@@ -33,7 +35,7 @@ class DualEncoder:
         pooling: str | None = None,
         truncate_dim: int | None = None,
         dtype: str | None = None,
-        device: str = "auto",
+        device: str | None = ...,
         batch_tokens: int | None = None,
     ) -> Self: ...
     def vectors(
@@ -52,6 +54,12 @@ class DualEncoder:
     def max_seq_length(self) -> int: ...
     @property
     def role_prompts(self) -> list[tuple[str, str]]: ...
+    @property
+    def named_prompts(self) -> dict[str, str]: ...
+    @property
+    def default_prompt_name(self) -> str | None: ...
+    @property
+    def named_similarity(self) -> str | None: ...
     @property
     def shares_weights(self) -> bool: ...
     @property
@@ -73,7 +81,7 @@ class PairScorer:
         label: int | None = None,
         activation: str | None = None,
         dtype: str | None = None,
-        device: str = "auto",
+        device: str | None = ...,
         batch_tokens: int | None = None,
     ) -> Self: ...
     def scores(self, pairs: Sequence[tuple[str, str]], *, progress: _Progress = None) -> NDArray[np.float32]: ...
@@ -138,20 +146,11 @@ class FlatIndex:
     @staticmethod
     def of_arrays(*arrays: _Numbers, scan: str = "auto") -> FlatIndex: ...
     def search(
-        self, queries: _Numbers, k: int = 10, *, allowed: Sequence[int] | None = None
+        self, queries: _Numbers, k: int = 10, *, allowed: Iterable[int] | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
     def __len__(self) -> int: ...
     @property
     def dim(self) -> int: ...
-
-@final
-class Hit:
-    @property
-    def id(self) -> str: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def ordinal(self) -> int: ...
 
 class Searcher:
     @staticmethod
@@ -229,7 +228,7 @@ def read_queries(path: _Paths, *, skip_bad_lines: bool = False) -> list[tuple[st
 
 @final
 class Run:
-    def __new__(cls, scores: Mapping[str, Mapping[str, float]], tag: str = "toller") -> Self: ...
+    def __new__(cls, scores: Mapping[str, Mapping[str, float]] | Run, tag: str = "toller") -> Self: ...
     @staticmethod
     def read(path: _Path, *, format: str | None = None, skip_bad_lines: bool = False) -> Run: ...
     def write(self, path: _Path, *, tag: str | None = None, tab_separated: bool = False) -> None: ...
@@ -258,7 +257,7 @@ def run_of_rows(
 
 @final
 class Qrels:
-    def __new__(cls, grades: Mapping[str, Mapping[str, int]]) -> Self: ...
+    def __new__(cls, grades: Mapping[str, Mapping[str, int]] | Qrels) -> Self: ...
     @staticmethod
     def read(path: _Path, *, format: str | None = None, skip_bad_lines: bool = False) -> Qrels: ...
     def to_dict(self) -> dict[str, dict[str, int]]: ...
@@ -289,36 +288,22 @@ class Evaluation:
     def missing(self) -> int: ...
     @property
     def unjudged(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    __hash__: None  # type: ignore[assignment]
 
-@final
-class Comparison:
-    @property
-    def baseline(self) -> int: ...
-    @property
-    def run(self) -> int: ...
-    @property
-    def measure(self) -> str: ...
-    @property
-    def queries(self) -> int: ...
-    @property
-    def means(self) -> tuple[float, float]: ...
-    @property
-    def difference(self) -> float: ...
-    @property
-    def interval(self) -> tuple[float, float]: ...
-    @property
-    def wins_ties_losses(self) -> tuple[int, int, int]: ...
-    @property
-    def cohens_d(self) -> float: ...
-    @property
-    def p_values(self) -> dict[str, float]: ...
-    @property
-    def adjusted_p_values(self) -> dict[str, float]: ...
-
+def evaluation_of(
+    measures: str | Sequence[str],
+    aggregates: Sequence[float],
+    per_query: Sequence[tuple[str, bool, Sequence[float], Sequence[float]]],
+    missing: int,
+    unjudged: int,
+) -> Evaluation: ...
 def evaluate(
     qrels: Qrels,
     run: Run,
-    measures: str,
+    measures: str | Sequence[str],
     *,
     missing: Literal["zero", "skip"] = "zero",
     relevance_level: int = 1,
@@ -327,7 +312,7 @@ def evaluate(
 def compare(
     qrels: Qrels,
     runs: Sequence[Run],
-    measures: str,
+    measures: str | Sequence[str],
     *,
     baseline: int | None = ...,
     tests: Sequence[str] = ...,

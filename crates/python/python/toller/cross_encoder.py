@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from toller._arguments import check_device, refuse, to_torch
+from toller._arguments import check_device, refuse, refuse_unordered, to_torch
 from toller._toller import PairScorer
 from toller.encoder import Progress
 from toller.errors import invalid
@@ -44,7 +44,7 @@ class CrossEncoder(PairScorer):
         label: int | None = None,
         activation: str | None = "configured",
         dtype: str | None = None,
-        device: str = "auto",
+        device: str | None = "auto",
         batch_tokens: int | None = None,
     ) -> CrossEncoder:
         options: dict[str, Any] = {
@@ -53,7 +53,7 @@ class CrossEncoder(PairScorer):
             "label": label,
             "activation": activation,
             "dtype": dtype,
-            "device": device,
+            "device": device or "auto",
             "batch_tokens": batch_tokens,
         }
         self = super().__new__(cls, model, **options)
@@ -62,7 +62,7 @@ class CrossEncoder(PairScorer):
 
     def predict(
         self,
-        inputs: tuple[str, str] | Sequence[tuple[str, str]],
+        inputs: Iterable[Any],
         batch_size: int = 32,
         show_progress_bar: bool | Progress | None = None,
         convert_to_tensor: bool = False,
@@ -71,15 +71,18 @@ class CrossEncoder(PairScorer):
     ) -> Any:
         """The score of each pair, float32 [pairs]; of one pair, a number. Higher is a better passage.
 
-        `batch_size` is accepted and has no effect: batches are cut by tokens, and leave no trace.
+        `inputs` are pairs of a query and a passage from any iterable, or one pair. `batch_size` is accepted and has no
+        effect: batches are cut by tokens, and leave no trace.
         """
         refuse(other, _UNSET)
         check_device(device, self._made_with[1]["device"], self.on_cpu)
-        are_texts = [isinstance(text, str) for text in inputs]
+        refuse_unordered(inputs, "pairs", "zip(df['query'], df['text'])")
+        rows = list(inputs)
+        are_texts = [isinstance(text, str) for text in rows]
         is_one = are_texts == [True, True] and not isinstance(inputs, str)
         if any(are_texts) and not is_one:
             raise invalid("texts in place of pairs", "give pairs of a query and a passage")
-        pairs: list[Any] = [tuple(inputs)] if is_one else [tuple(pair) for pair in inputs]
+        pairs: list[Any] = [tuple(rows)] if is_one else [tuple(pair) for pair in rows]
         scores: Any = self.scores(pairs, progress=show_progress_bar)
         scores = to_torch(scores, "convert_to_tensor") if convert_to_tensor else scores
         return scores[0] if is_one else scores
@@ -87,7 +90,7 @@ class CrossEncoder(PairScorer):
     def rank(
         self,
         query: str,
-        documents: Sequence[str],
+        documents: Iterable[str],
         top_k: int | None = None,
         return_documents: bool = False,
         batch_size: int = 32,
@@ -100,6 +103,8 @@ class CrossEncoder(PairScorer):
         """
         if top_k is not None and top_k < 1:
             raise invalid(f"top_k={top_k}", "give at least 1, or leave top_k out")
+        refuse_unordered(documents, "documents", "one of its columns: df['text']")
+        documents = list(documents)
         pairs = [(query, document) for document in documents]
         options = {"batch_size": batch_size, "show_progress_bar": show_progress_bar, "device": device}
         scores = self.predict(pairs, **options, **other).tolist() if pairs else []
@@ -114,3 +119,6 @@ class CrossEncoder(PairScorer):
         """Models are pickled as what they were made with: the process that reads them loads the model."""
         arguments, options = self._made_with
         return partial(type(self), *arguments, **options), ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self._made_with[0][0])!r})"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toller._arguments import check_device, refuse, to_torch
+from toller._arguments import check_device, refuse, refuse_unordered, to_torch
 from toller._toller import DualEncoder
 from toller.errors import invalid
 
@@ -35,10 +35,13 @@ class Encoder(DualEncoder):
     queries, if it is another model. Texts are cut after `max_length` tokens, special tokens included. `prompt`
     replaces the model's own prompts. `pooling` is cls, mean, max, lasttoken or another of sentence-transformers'
     names, and `truncate_dim` keeps the first numbers of each vector (Matryoshka). `device` is auto, cpu, cuda,
-    cuda:N or cuda:all, and `dtype` is what the model computes in: f32, f16, bf16 or int8; by default f32 on the
-    CPU and f16 on a GPU. A batch has at most `batch_tokens` tokens.
+    cuda:N or cuda:all (None is auto), and `dtype` is what the model computes in: f32, f16, bf16 or int8; by default
+    f32 on the CPU and f16 on a GPU. A batch has at most `batch_tokens` tokens.
 
-    A vector depends on its text alone: it has the same bits in any batch, and as `toller encode` writes it.
+    A vector depends on its text alone: it has the same bits in any batch, and as `toller encode` writes it. Of a model
+    that scales vectors to length one, cut vectors have two forms. Those of `encode` are cut after the scaling, as in
+    sentence-transformers, and are shorter than one. Those of stores and searches are scaled after they are cut, so that
+    inner products stay cosines: `normalize_embeddings=True` returns these.
     """
 
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
@@ -53,7 +56,7 @@ class Encoder(DualEncoder):
         pooling: str | None = None,
         truncate_dim: int | None = None,
         dtype: str | None = None,
-        device: str = "auto",
+        device: str | None = "auto",
         batch_tokens: int | None = None,
     ) -> None:
         options = {
@@ -63,14 +66,14 @@ class Encoder(DualEncoder):
             "pooling": pooling,
             "truncate_dim": truncate_dim,
             "dtype": dtype,
-            "device": device,
+            "device": device or "auto",
             "batch_tokens": batch_tokens,
         }
         self._made_with = ((model,), options)
 
     def encode(
         self,
-        inputs: str | Sequence[str],
+        inputs: str | Iterable[str],
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int = 32,
@@ -83,10 +86,12 @@ class Encoder(DualEncoder):
     ) -> Any:
         """Vectors of texts, float32 [texts, dim]; of one string, [dim].
 
-        The texts get no prompt, unless `prompt` gives it or `prompt_name` names one of the model's (query or
-        document). `batch_size` is accepted and has no effect: batches are cut by tokens, and leave no trace.
-        With `normalize_embeddings`, vectors have length one whatever the model does. `truncate_dim` keeps the
-        first numbers of each vector. With `convert_to_tensor`, the result is a torch tensor.
+        The texts get no prompt, unless `prompt` gives it, `prompt_name` names one of the model's `prompts`, or the
+        model has a default prompt (`default_prompt_name`). `batch_size` is accepted and has no effect: batches are
+        cut by tokens, and leave no trace.
+        With `normalize_embeddings`, vectors have length one whatever the model does. `truncate_dim` keeps the first
+        numbers of each vector, which is not scaled again without `normalize_embeddings`. With `convert_to_tensor`,
+        the result is a torch tensor.
 
         `show_progress_bar` is True, or is called with a title, the texts that are done and all texts.
         """
@@ -94,13 +99,14 @@ class Encoder(DualEncoder):
             hint = "call encode_query or encode_document"
             raise invalid("this model has one encoder for queries and one for documents", hint)
         if prompt is None and prompt_name is None:
-            prompt = ""
+            prompt_name = self.default_prompt_name
+            prompt = "" if prompt_name is None else None
         options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
         return self._encode("document", inputs, prompt_name, prompt, *options)
 
     def encode_query(
         self,
-        inputs: str | Sequence[str],
+        inputs: str | Iterable[str],
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int = 32,
@@ -117,7 +123,7 @@ class Encoder(DualEncoder):
 
     def encode_document(
         self,
-        inputs: str | Sequence[str],
+        inputs: str | Iterable[str],
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int = 32,
@@ -133,13 +139,16 @@ class Encoder(DualEncoder):
         return self._encode("document", inputs, prompt_name, prompt, *options)
 
     def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
-        """The cosine of each vector of the first array with each of the second, float32 [first, second]."""
-        result: Vectors = unit(embeddings1) @ unit(embeddings2).T
+        """The similarity of each vector of the first array with each of the second, float32 [first, second].
+
+        It is the cosine, or the inner product if the model's files say so (`similarity_fn_name`).
+        """
+        result: Vectors = self._compared(embeddings1) @ self._compared(embeddings2).T
         return result
 
     def similarity_pairwise(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
-        """The cosine of each vector of the first array with its counterpart in the second, float32 [vectors]."""
-        result: Vectors = (unit(embeddings1) * unit(embeddings2)).sum(axis=1)
+        """The similarity of each vector of the first array with its counterpart in the second, float32 [vectors]."""
+        result: Vectors = (self._compared(embeddings1) * self._compared(embeddings2)).sum(axis=1)
         return result
 
     def get_embedding_dimension(self) -> int:
@@ -148,8 +157,17 @@ class Encoder(DualEncoder):
 
     @property
     def prompts(self) -> dict[str, str]:
-        """The model's prompts by their names: query and document."""
-        return dict(super().role_prompts)
+        """The model's prompts by their names: query, document, and those that its files name otherwise."""
+        roles = dict(self.role_prompts)
+        given = self._made_with[1]["prompt"]
+        named = {name: text if given is None else given for name, text in self.named_prompts.items()}
+        return {**roles, **named, **roles}
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """How vectors are compared: cosine, unless the model's files say dot, euclidean or manhattan."""
+        named = self.named_similarity
+        return named if named in ("dot", "euclidean", "manhattan") else "cosine"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Encoders are pickled as what they were made with: the process that reads them loads the model."""
@@ -160,15 +178,23 @@ class Encoder(DualEncoder):
         return f"{type(self).__name__}({self.name!r}: vectors of {self.dim})"
 
     def _prompt(self, name: str) -> str:
-        prompts: Mapping[str, str] = self.prompts
+        prompts = self.prompts
         if name not in prompts:
             raise invalid(f"the model has no prompt named {name!r}", f"there are {', '.join(prompts)}")
         return prompts[name]
 
+    def _compared(self, embeddings: Vectors) -> Vectors:
+        """The vectors [vectors, dim] whose inner products are the similarities."""
+        name = self.similarity_fn_name
+        if name not in ("cosine", "dot"):
+            hint = "compute it from the vectors: Toller compares by cosine and inner product"
+            raise invalid(f"the model compares by {name}, which is not supported", hint)
+        return unit(embeddings) if name == "cosine" else rows_of(embeddings)
+
     def _encode(
         self,
         role: str,
-        inputs: str | Sequence[str],
+        inputs: str | Iterable[str],
         prompt_name: str | None,
         prompt: str | None,
         progress: bool | Progress | None,
@@ -184,6 +210,7 @@ class Encoder(DualEncoder):
             if prompt is not None:
                 raise invalid("prompt and prompt_name are both given", "give one of them")
             prompt = self._prompt(prompt_name)
+        refuse_unordered(inputs, "texts", "one of its columns: df['text']")
         is_one = isinstance(inputs, str)
         texts = [inputs] if isinstance(inputs, str) else list(inputs)
         vectors: Any = self.vectors(texts, role, prompt=prompt, dim=dim, unit=unit, progress=progress)
@@ -191,11 +218,18 @@ class Encoder(DualEncoder):
         return to_torch(vectors, "convert_to_tensor") if convert_to_tensor else vectors
 
 
+def rows_of(vectors: Vectors) -> Vectors:
+    """The vectors, or one vector, as float32 [vectors, dim]."""
+    import numpy as np
+
+    return np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+
+
 def unit(vectors: Vectors) -> Vectors:
     """The vectors, float32 [vectors, dim], scaled to length one."""
     import numpy as np
 
-    rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+    rows = rows_of(vectors)
     lengths: Vectors = np.linalg.norm(rows, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
     return rows / lengths

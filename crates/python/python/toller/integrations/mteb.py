@@ -30,11 +30,12 @@ def _texts(batches: Iterable[dict[str, Any]]) -> list[str]:
 
 class MtebEncoder:
     """An encoder by MTEB's EncoderProtocol. Queries get the model's prompt for queries, and documents theirs;
-    texts of other tasks get none. `similarity` is that of the model: cosine or dot.
+    texts of other tasks get those of `encode`. `similarity` is cosine or dot; None for what the model's files say.
     """
 
-    def __init__(self, encoder: toller.Encoder, *, similarity: str = "cosine") -> None:
+    def __init__(self, encoder: toller.Encoder, *, similarity: str | None = None) -> None:
         self.encoder = encoder
+        similarity = similarity or encoder.similarity_fn_name
         self._is_cosine = _is_cosine(similarity)
         known = {"embed_dim": encoder.dim, "similarity_fn_name": ScoringFunction(similarity)}
         self.mteb_model_meta = _meta(encoder.name, encoder.fingerprint, **known)
@@ -95,7 +96,8 @@ class ExactIndex:
         self._arrays.append(self._vectors(embeddings))
         first = len(self._rows)
         self._rows.update((name, first + row) for row, name in enumerate(idxs))
-        self._index = toller.FlatIndex.of_arrays(*self._arrays)
+        # Made by the next search: each index looks at all numbers.
+        self._index = None
 
     def search(
         self,
@@ -108,8 +110,10 @@ class ExactIndex:
         """Scores and places of the best documents of each query: places among all documents, or with `top_ranked`
         among those of the query.
         """
-        if self._index is None:
+        if not self._arrays:
             raise invalid("no documents", "call add_documents first")
+        if self._index is None:
+            self._index = toller.FlatIndex.of_arrays(*self._arrays)
         queries = self._vectors(embeddings)
         if top_ranked is None:
             scores, rows = self._index.search(queries, k=top_k)

@@ -128,7 +128,8 @@ class Searcher:
 
         if self._vectors is None:
             assert self._encoder is not None, "checked when the searcher was made"
-            encoded: NDArray[np.float32] = self._encoder.encode_query([text for _, text in pairs])
+            texts, unit = [text for _, text in pairs], self._encoder.normalizes
+            encoded: NDArray[np.float32] = self._encoder.encode_query(texts, normalize_embeddings=unit)
             return encoded
         row_of = {query: row for row, query in enumerate(self._vectors.ids)}
         for query, _ in pairs:
