@@ -197,6 +197,10 @@ impl<B: Backend> Encode for Several<B> {
         self.first().normalizes()
     }
 
+    fn truncates(&self) -> bool {
+        self.first().truncates()
+    }
+
     fn prefix_tokens(&self) -> usize {
         self.first().prefix_tokens()
     }
