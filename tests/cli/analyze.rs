@@ -20,10 +20,10 @@ fn terms_are_shown_by_language_and_by_analyzer() {
 fn a_line_that_is_not_utf8_is_named() {
     let workspace = Workspace::new();
     let analyze = "analyze --analyzer whitespace";
-    workspace.toller_reading(b"a\n\xff\n", analyze).fails(
+    workspace.toller_reading(b"\xff\na\n", analyze).fails(
         1,
         &[
-            "standard input, line 2: not UTF-8",
+            "standard input, line 1: not UTF-8",
             "hint: convert the file to UTF-8 (iconv -f ENCODING -t UTF-8)",
         ],
     );

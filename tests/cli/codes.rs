@@ -93,7 +93,10 @@ fn damaged_codes_are_named_with_the_remedy() {
         .toller(&format!("{SEARCH} run.txt --dense store"))
         .fails(1, &["codes-0000", "cannot be used", "hint:", remedy, "`toller store quantize --codes none`"]);
     let status = workspace.toller("store status store");
-    status.prints(["rows         1180 of 1180", "damaged      store/codes-00005.safetensors cannot be used"]);
+    status.prints([
+        "rows         1180 of 1180",
+        "damaged      the codes store/codes-00005.safetensors cannot be used",
+    ]);
     status.says(["codes-00005.safetensors cannot be used: it is missing", "hint:", remedy]);
     assert_eq!(status.code, Some(1));
     let json = workspace.toller("store status store --json").json();

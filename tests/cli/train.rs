@@ -388,10 +388,10 @@ fn what_examples_have_wrong_is_said() {
             ],
         );
     }
-    workspace.write("x.csv", "query,positive\na,b\n");
+    workspace.write("x.csv", "a question,an answer\na,b\n");
     workspace
         .toller(&format!("{train} bad --data x.csv"))
-        .fails(1, &["x.csv: CSV is not read as training data", "convert it to JSON lines"]);
+        .fails(1, &["x.csv, line 1: expected a header", "hint: correct the record"]);
     let alone = format!("{train} bad --data bad.jsonl --skip-bad-lines").replace("size 2", "size 1");
     workspace
         .toller(&format!("{alone} --negatives-per-query 0"))

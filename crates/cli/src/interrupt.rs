@@ -79,6 +79,14 @@ pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
+/// Does work of which nothing is kept: meanwhile the first SIGINT or SIGTERM ends the process.
+pub fn at_once<T>(work: impl FnOnce() -> T) -> T {
+    let asked = listening().asked.take();
+    let done = work();
+    listening().asked = asked;
+    done
+}
+
 /// Asks the command to stop, or ends the process if that does not help.
 fn hear(ui: &Ui) {
     let asked = listening().asked.clone();

@@ -118,7 +118,8 @@ pub const JUDGMENTS: &str = "a file of judgments as toller writes them";
 /// Whether a file holds judgments as this program writes them.
 pub fn is_judgments(file: &Path) -> bool {
     has_first_line(file, |line| {
-        let between = if line.contains('\t') { '\t' } else { ' ' };
+        // Tabs separate the columns where identifiers have spaces.
+        let between = if line.contains('\t') && line.contains(' ') { '\t' } else { ' ' };
         let columns: Vec<&str> = line.split(between).collect();
         matches!(columns[..], [_, "0", _, grade] if grade.parse::<i32>().is_ok())
     })

@@ -137,11 +137,11 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a store")?;
     let part = args.shard.map(|shard| shard.resolve(ui)).transpose()?;
     let options = EncodeOptions { part, ..options(args)? };
+    // First, so that Ctrl-C leaves nothing behind from here on.
+    let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let engine = engine::open(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
     let source = source(args, &engine, ui)?;
-    // Before this, Ctrl-C stops at once: a survey may take minutes, and nothing of it is kept.
-    let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);
     if report.duration.is_zero() {

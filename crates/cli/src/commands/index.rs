@@ -91,12 +91,12 @@ impl FromStr for Memory {
 /// Builds the index.
 pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("an index")?;
+    // First, so that Ctrl-C leaves nothing behind from here on.
+    let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;
     let analyzer = args.analyzer.load(&engine)?;
     let reading = args.collection.options(args.bad_lines.skip_bad_lines);
     let source = text_source::collection(&args.corpus, &args.output, &reading, &engine, ui)?;
-    // Before this, Ctrl-C stops at once: a survey may take minutes, and nothing of it is kept.
-    let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let options = IndexOptions {
         title_separator: args.title_separator.clone(),
         doc_vectors: args.doc_vectors,

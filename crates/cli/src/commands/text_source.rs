@@ -10,6 +10,7 @@ use toller_ir::{Setting, counted};
 use crate::args::input::{CORPUS_FORMAT, QUERIES_FORMAT};
 use crate::args::paths::InputPath;
 use crate::error::{Context, UsageError};
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// Refuses an output in a folder that is read: the next command would take its files for texts.
@@ -32,9 +33,10 @@ pub fn collection(
     ui: &Ui,
 ) -> crate::Result<TextSource> {
     check_outside(corpus, output)?;
-    let source = engine
-        .collection(&engine.collection_files(corpus)?, output, reading)
-        .with_flag(Setting::Format, CORPUS_FORMAT)?;
+    let files = engine.collection_files(corpus)?;
+    // A survey may take minutes.
+    let source = interrupt::at_once(|| engine.collection(&files, output, reading));
+    let source = source.with_flag(Setting::Format, CORPUS_FORMAT)?;
     // Better now than after the search.
     if let Some((count, first)) = source.unwritable_ids() {
         ui.warning(format!(

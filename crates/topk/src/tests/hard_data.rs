@@ -1,5 +1,5 @@
-//! Data that would lose hits if bounds were too narrow, on the machine's GPU, or on a stand-in. Each engine is
-//! a test of its own, so that one that fails does not hide what the others find.
+//! Data that would lose hits if bounds were too narrow, on the machine's GPU, or on a stand-in. Each engine
+//! is a test of its own, so that one that fails does not hide what the others find.
 
 use super::{Backend, DATA, DType, Stored, bits, make, with};
 use crate::cuda::tests::of_machine;

@@ -242,7 +242,10 @@ mod tests {
             (format!("{rows}n,q,,1\n"), "data.csv, line 5: a positive passage is empty"),
             (format!("{rows}n,q,p,x\n"), "data.csv, line 5: the label \"x\" is not a number"),
             (format!("{rows}q,p\n"), "data.csv, line 5: 2 columns, where the header names 4"),
-            (format!("{rows}n,\"q,p,1\nn,q,p,1\n"), "data.csv, line 5: expected a closing double quote"),
+            (
+                format!("{rows}n,\"q,p,1\nn,q,p,1\n"),
+                "data.csv, line 5: malformed record: found a quoted field without end",
+            ),
         ] {
             std::fs::write(&path, format!("{header}{rows}")).unwrap();
             let error = ExampleFile::open(&path).err().unwrap().to_string();
