@@ -322,7 +322,7 @@ fn without_tests(lines: Vec<String>) -> Vec<String> {
             }
             depth += line.matches('{').count();
             depth -= line.matches('}').count().min(depth);
-            if depth == 0 && line.ends_with(|end| matches!(end, ';' | '}' | ',')) {
+            if depth == 0 && line.ends_with([';', '}', ',']) {
                 break;
             }
         }
