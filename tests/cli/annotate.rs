@@ -87,10 +87,10 @@ fn identifiers_may_have_spaces() {
     let workspace = Workspace::new();
     workspace.write("x.run", "q1\tQ0\tdoc a\t1\t2\tx\nq1\tQ0\tdoc b\t2\t1\tx\n");
     workspace.runs("annotate packages x.run --format csv --output packages");
-    workspace.write("ann.csv", "query_id,doc_id,grade\nq1,doc a,1\n");
+    workspace.write("ann.csv", "query_id,doc_id,grade\nq1,b,0\nq1,doc a,1\n");
     for _ in 0..2 {
         workspace.runs("annotate vote ann.csv --votes 1 --output qrels.txt");
-        assert_eq!(workspace.lines("qrels.txt"), ["q1\t0\tdoc a\t1"]);
+        assert_eq!(workspace.lines("qrels.txt"), ["q1\t0\tb\t0", "q1\t0\tdoc a\t1"]);
     }
     let pool = workspace.runs("data dureader pool x.run --output pool");
     pool.prints(["pool"]);

@@ -226,7 +226,12 @@ fn a_pipe_that_is_closed_loses_a_result_only_if_it_has_a_name() {
             format!("head -c 10 named >&2 & \"$0\" fuse run.txt run.txt --method rrf --output named {flags}");
         shell(&line).fails(1, &["cannot write named: Broken pipe"]);
     }
-    for command in ["fuse run.txt run.txt --method rrf --output -", "eval --trec-eval -q qrels.txt run.txt"] {
+    for command in [
+        "fuse run.txt run.txt --method rrf --output -",
+        "fuse run.txt run.txt --method rrf --output /dev/stdout",
+        "eval --trec-eval -q qrels.txt run.txt",
+        "eval --qrels qrels.txt run.txt --per-query --format csv",
+    ] {
         let ended = shell(&format!("\"$0\" {command} | head -n 1; exit ${{PIPESTATUS[0]}}")).succeeds();
         assert_eq!((ended.stdout.lines().count(), &*ended.stderr), (1, ""));
     }

@@ -165,11 +165,22 @@ impl Failure {
     /// is lost when that pipe is closed.
     fn is_closed_pipe(&self) -> bool {
         let is_of_stdout = match self.place() {
-            Some(place) => place.file == stdout::NAME,
+            Some(place) => {
+                [stdout::NAME, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains(&place.file.as_str())
+            }
             None => self.downcast_ref::<io::Error>().is_some(),
         };
         let mut io_errors = self.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-        is_of_stdout && io_errors.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        is_of_stdout && io_errors.any(is_closed_pipe)
+    }
+}
+
+fn is_closed_pipe(error: &io::Error) -> bool {
+    // The crate csv hides the error of its output.
+    let of_csv = error.get_ref().and_then(|inner| inner.downcast_ref::<csv::Error>());
+    match of_csv.map(csv::Error::kind) {
+        Some(csv::ErrorKind::Io(error)) => error.kind() == io::ErrorKind::BrokenPipe,
+        _ => error.kind() == io::ErrorKind::BrokenPipe,
     }
 }
 

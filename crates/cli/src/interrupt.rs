@@ -79,12 +79,16 @@ pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Does work of which nothing is kept: meanwhile the first SIGINT or SIGTERM ends the process.
-pub fn at_once<T>(work: impl FnOnce() -> T) -> T {
+/// Does work of which nothing is kept: meanwhile the first SIGINT or SIGTERM ends the process. It is an error
+/// if one has come before.
+pub fn at_once<T>(work: impl FnOnce() -> T) -> Result<T, Interrupted> {
     let asked = listening().asked.take();
+    if let Some((flag, _)) = &asked {
+        check(flag, "run the same command again")?;
+    }
     let done = work();
     listening().asked = asked;
-    done
+    Ok(done)
 }
 
 /// Asks the command to stop, or ends the process if that does not help.

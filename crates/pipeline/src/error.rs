@@ -3,7 +3,7 @@
 use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
 use toller_index::IndexError;
-use toller_ir::{ErrorPlace, Explain, Remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 use toller_sparse::SparseError;
 use toller_store::StoreError;
 
@@ -72,9 +72,11 @@ impl Explain for PipelineError {
                 Some("this is a defect of toller: please report it with the messages above".into())
             }
             Self::Contexts { .. } => Some("name the field of the contexts in both places".into()),
-            Self::CollectionChanged => {
-                Some("run the same command again, and leave the files as they are meanwhile".into())
-            }
+            Self::CollectionChanged => Some(remedy!(
+                "run the same command again, and leave the files as they are meanwhile; with {} if they stay \
+                 changed",
+                Setting::Overwrite
+            )),
         }
     }
 

@@ -116,10 +116,11 @@ impl Texts {
         options: &TextsOptions,
         on_event: &mut dyn FnMut(TextsEvent<'_>),
     ) -> Result<Self, TextsError> {
-        let sources: Vec<Source> = inputs.iter().map(Source::of).collect::<Result<_, _>>()?;
         let path = directory.join(MANIFEST);
         let mut lock = None;
-        let instead_of = loop {
+        let (sources, instead_of) = loop {
+            // As they are after the wait for another process.
+            let sources: Vec<Source> = inputs.iter().map(Source::of).collect::<Result<_, _>>()?;
             let instead_of = match FORMAT.read::<Manifest>(&path)? {
                 Found::Nothing => None,
                 Found::Foreign(_) => {
@@ -144,7 +145,7 @@ impl Texts {
             };
             // Another process may have written one before this one had the lock.
             if lock.is_some() {
-                break instead_of;
+                break (sources, instead_of);
             }
             lock = Some(place::lock(directory, || on_event(TextsEvent::Waiting { directory }))?);
         };

@@ -117,10 +117,12 @@ pub const JUDGMENTS: &str = "a file of judgments as toller writes them";
 
 /// Whether a file holds judgments as this program writes them.
 pub fn is_judgments(file: &Path) -> bool {
-    has_first_line(file, |line| {
-        // Tabs separate the columns where identifiers have spaces.
-        let between = if line.contains('\t') && line.contains(' ') { '\t' } else { ' ' };
-        let columns: Vec<&str> = line.split(between).collect();
-        matches!(columns[..], [_, "0", _, grade] if grade.parse::<i32>().is_ok())
-    })
+    let Ok(mut reader) = InputReader::open(&Input::parse(file)) else { return false };
+    let start = reader.peek(LONGEST_START as usize);
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    // Tabs separate the columns where any identifier has spaces, not only one of the first line.
+    let between = if line.contains(&b'\t') && start.contains(&b' ') { '\t' } else { ' ' };
+    let line = String::from_utf8_lossy(line);
+    let columns: Vec<&str> = line.trim_end_matches('\r').split(between).collect();
+    matches!(columns[..], [_, "0", _, grade] if grade.parse::<i32>().is_ok())
 }

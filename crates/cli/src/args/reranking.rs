@@ -12,6 +12,7 @@ use super::cross_encoder::CrossEncoderArgs;
 use super::input::{CORPUS_FORMAT, CollectionArgs};
 use super::paths::{CachePath, InputPath, ModelName};
 use crate::error::{Context, UsageError};
+use crate::interrupt;
 
 /// Flags of a reranker.
 #[derive(Debug, clap::Args)]
@@ -148,9 +149,10 @@ impl RerankingArgs {
         };
         let load = |name: &ModelName| engine.cross_encoder(name, options);
         let models = models.iter().map(load).collect::<Result<_, _>>()?;
-        let texts = engine
-            .texts(&engine.collection_files(&self.corpus)?, &texts)
-            .with_flag(Setting::Format, CORPUS_FORMAT)?;
+        let files = engine.collection_files(&self.corpus)?;
+        // Waiting for another process, and indexing, may take minutes.
+        let texts = interrupt::at_once(|| engine.texts(&files, &texts))?;
+        let texts = texts.with_flag(Setting::Format, CORPUS_FORMAT)?;
         Ok(engine.reranker(models, texts, self.options())?)
     }
 

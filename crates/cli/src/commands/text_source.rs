@@ -35,7 +35,7 @@ pub fn collection(
     check_outside(corpus, output)?;
     let files = engine.collection_files(corpus)?;
     // A survey may take minutes.
-    let source = interrupt::at_once(|| engine.collection(&files, output, reading));
+    let source = interrupt::at_once(|| engine.collection(&files, output, reading))?;
     let source = source.with_flag(Setting::Format, CORPUS_FORMAT)?;
     // Better now than after the search.
     if let Some((count, first)) = source.unwritable_ids() {
