@@ -7,6 +7,8 @@ from .runner import Failed, last_words
 UNFINISHED = "unfinished"
 # A launch that a watched program has printed.
 LAUNCH = re.compile(r"\S+: \d+ x \d+ x \d+.*: (?:starts|[\d.]+ us)$", re.MULTILINE)
+# What the log has where it leaves bytes out, and the rest of the line after it.
+LEFT_OUT = re.compile(r"\n\[[\d,]+ bytes are left out\]\n.*")
 
 
 def outcomes(out):
@@ -38,12 +40,14 @@ def problem_of_tests(ended):
 
 def unfinished_launch(err):
     """The launch of a watched program that did not end: the one that hangs or fails. Launches end one after another."""
-    started = None
-    for launch in LAUNCH.findall(err):
-        kernel, _, end = launch.rpartition(": ")
-        if started and (end == "starts" or kernel != started):
-            break
-        started = kernel if end == "starts" else None
+    # Launches between the parts that the log keeps are not known, nor is the rest of a line that was cut.
+    for part in LEFT_OUT.split(err):
+        started = None
+        for launch in LAUNCH.findall(part):
+            kernel, _, end = launch.rpartition(": ")
+            if started and (end == "starts" or kernel != started):
+                return started
+            started = kernel if end == "starts" else None
     return started
 
 

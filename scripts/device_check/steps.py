@@ -201,6 +201,7 @@ class Check:
             return
         try:
             self.tests(f"smoke {dtype} {engine}", test, "--exact", watched=True)
+            self.outcomes[test] = "ok"
         except Problem as problem:
             self.outcomes[test] = UNFINISHED
             raise self.memcheck(engine, test, problem)
@@ -257,8 +258,9 @@ class Check:
             log.unlink(missing_ok=True)
 
     def has_bulk_copies(self):
-        """Whether the smoke tests with bulk copies have passed, as far as they have run."""
-        return all(self.outcomes.get(smoke_test(dtype, BULK_COPIES), "ok") == "ok" for dtype in DTYPES)
+        """Whether the smoke tests with bulk copies have passed, as far as they are chosen."""
+        chosen = [dtype for dtype in DTYPES if self.runner.is_chosen(f"smoke: {dtype} {BULK_COPIES}")]
+        return all(self.outcomes.get(smoke_test(dtype, BULK_COPIES)) == "ok" for dtype in chosen)
 
     def bulk_copies(self, work):
         """Does `work` with the kernels with bulk copies."""

@@ -297,6 +297,8 @@ class DeviceCheck(unittest.TestCase):
         # What other tests start after the fault does not count.
         begun = [*ended, launch("two", "starts"), "a message", launch("three", "starts")]
         self.assertEqual(unfinished_launch("\n".join(begun)), launch("two", "starts").removesuffix(": starts"))
+        cut = [launch("two", "starts"), "[12,345 bytes are left out]", "ds, 0 bytes: 5.0 us", *ended]
+        self.assertIsNone(unfinished_launch("\n".join(cut)))
 
     def test_the_encoder_begins_with_what_is_worth_most(self):
         _, _, steps, log = self.run_with("nothing:nowhere", "--only", "encoder")

@@ -164,7 +164,7 @@ fn of_python(pattern: &str) -> Option<String> {
             continue;
         }
         let escaped = characters.next();
-        if matches!(escaped, Some('e' | 'k' | 'H' | 'O')) {
+        if matches!(escaped, Some('e' | 'h' | 'k' | 'H' | 'O')) {
             return None;
         }
         if escaped.is_none_or(|escaped| escaped.is_ascii() && !matches!(escaped, '<' | '>')) {

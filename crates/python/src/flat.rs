@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArray};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyTuple};
+use pyo3::types::PyTuple;
 use rayon::prelude::*;
 use toller_engine::{Device, Scan};
 use toller_ir::{DocOrd, DocSet, Filter, Ranking};
@@ -229,7 +229,9 @@ fn within(rows: Option<(usize, usize)>, count: usize) -> Result<Range<usize>, Fa
 fn row_numbers(allowed: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     let number = |row: PyResult<Bound<'_, PyAny>>| -> PyResult<u32> {
         let row = row?;
-        if row.is_instance_of::<PyBool>() {
+        // Python's, and NumPy's of versions 2 and 1.
+        let of = row.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+        if matches!(&*of, "bool" | "bool_") {
             let failed = Failed::invalid("allowed is a mask, and row numbers are expected");
             return Err(failed.hint("give the rows where the mask is true: numpy.flatnonzero(mask)").into());
         }

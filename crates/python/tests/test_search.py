@@ -52,9 +52,10 @@ def test_allowed_rows() -> None:
     assert rows.shape == (2, 3) and set(rows[0]) == {3, 7, 50}
     for allowed in ({7, 50, 3}, np.array([7, 50, 3]), iter([7, 50, 3])):
         assert (index.search(collection[:2], k=5, allowed=allowed)[1] == rows).all()
-    with pytest.raises(toller.InvalidArgument, match="allowed is a mask") as refused:
-        index.search(collection[:2], allowed=[True] * 100)
-    assert "flatnonzero" in (refused.value.hint or "")
+    for mask in ([True] * 100, np.ones(100, dtype=bool)):
+        with pytest.raises(toller.InvalidArgument, match="allowed is a mask") as refused:
+            index.search(collection[:2], allowed=mask)
+        assert "flatnonzero" in (refused.value.hint or "")
     for bad in ([-1], ["d1"]):
         with pytest.raises(toller.InvalidArgument, match="no row number"):
             index.search(collection[:2], allowed=bad)  # type: ignore[arg-type]

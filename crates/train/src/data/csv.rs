@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
-use toller_corpus::{QuotedRows, ReadOptions};
+use toller_corpus::{CorpusError, QuotedRows, ReadOptions};
 use toller_files::{FileError, InputReader};
 use toller_ir::{Position, counted};
 
@@ -34,11 +34,20 @@ pub(super) fn write_lines(path: &Path, reader: InputReader, out: &mut impl Write
     };
     let mut rows = QuotedRows::new(reader, ReadOptions::<()>::MAX_LINE_BYTES, ',');
     let (mut header, mut written) = (None, 0);
-    while rows.advance()? {
+    // Such rows are not skipped, whatever the options, so the hint is a record's.
+    let bad_row = |error: CorpusError| match error {
+        CorpusError::Bad(record) => TrainError::Record {
+            path: path.to_owned(),
+            position: record.place.position,
+            problem: format!("{}: found {}, expected {}", record.kind, record.found, record.expected),
+        },
+        other => other.into(),
+    };
+    while rows.advance().map_err(bad_row)? {
         let (fields, line) = (rows.fields(), rows.line());
         let Some(names) = &header else {
-            let known = fields.iter().filter_map(|name| Column::named(name));
-            if !known.into_iter().any(|column| matches!(column, Column::Query | Column::Text)) {
+            let mut known = fields.iter().filter_map(|name| Column::named(name));
+            if !known.any(|column| matches!(column, Column::Query | Column::Text)) {
                 return Err(bad(line, "expected a header, for example query,positive,negative".to_owned()));
             }
             header = Some(fields.iter().map(|name| Value::from(name.trim())).collect::<Vec<_>>());

@@ -126,8 +126,8 @@ pub struct RunArgs {
 /// Options of what ranks passages.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RankingArgs {
-    /// Examples (JSON lines, a JSON array, tab-separated or Parquet, also compressed): sentence-transformers'
-    /// columns, DPR, Tevatron, FlagEmbedding, RocketQA, or what `toller mine` writes
+    /// Examples (JSON lines, a JSON array, tab-separated, CSV or Parquet, also compressed):
+    /// sentence-transformers' columns, DPR, Tevatron, FlagEmbedding, RocketQA, or what `toller mine` writes
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<InputPath>,
 
