@@ -140,7 +140,7 @@ fn stops_cleanly(signal: &str) {
     wait_for(&mut child, &workspace.path("store/shard-00000.safetensors"));
     send(signal, &child);
     let stopped = Finished::new(child.wait_with_output().unwrap());
-    let done = stopped.fails(130, &["stopping; finished shards are kept (once more: stop now)"]).stderr;
+    let done = stopped.fails(130, &["stopping; finished shards are kept (again: stop now)"]).stderr;
     let message = done.lines().last().unwrap();
     let rows = message
         .strip_prefix("interrupted; ")
@@ -179,7 +179,7 @@ fn the_second_ctrl_c_stops_at_once() {
     send("INT", &child);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
-    while !said.contains("once more: stop now") {
+    while !said.contains("again: stop now") {
         assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
     }
     send("INT", &child);

@@ -96,9 +96,7 @@ fn hear(ui: &Ui) {
     let asked = listening().asked.clone();
     let ui = ui.clone();
     match asked.filter(|(flag, _)| !flag.swap(true, Ordering::Relaxed)) {
-        Some((_, message)) => {
-            try_for_a_while(move || ui.status(format!("\n{message} (once more: stop now)")))
-        }
+        Some((_, message)) => try_for_a_while(move || ui.status(format!("\n{message} (again: stop now)"))),
         None => {
             try_for_a_while(move || {
                 exit_without_unfinished(|| {

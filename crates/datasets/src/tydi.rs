@@ -160,7 +160,8 @@ fn question(example: &Example, article: usize) -> Result<Option<Question>, NotTa
     let mut relevant = Vec::new();
     for annotation in &example.annotations {
         let Ok(number) = usize::try_from(annotation.passage_answer.candidate_index) else { continue };
-        let candidate = example.passage_answer_candidates.get(number).ok_or("an answer is no candidate")?;
+        let candidate =
+            example.passage_answer_candidates.get(number).ok_or("an answer is not one of the candidates")?;
         let id = format!("{article}#{number}");
         if !passage(example, candidate)?.is_empty() && !relevant.contains(&id) {
             relevant.push(id);

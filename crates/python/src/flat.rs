@@ -229,14 +229,18 @@ fn within(rows: Option<(usize, usize)>, count: usize) -> Result<Range<usize>, Fa
 fn row_numbers(allowed: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     let number = |row: PyResult<Bound<'_, PyAny>>| -> PyResult<u32> {
         let row = row?;
-        // Python's, and NumPy's of versions 2 and 1.
+        // No mask has more than 1. What has less may be of Python's bool, or of NumPy's in versions 2 and 1.
+        let found = row.extract::<u32>();
+        if let Ok(number @ 2..) = found {
+            return Ok(number);
+        }
         let of = row.get_type().name().map(|name| name.to_string()).unwrap_or_default();
         if matches!(&*of, "bool" | "bool_") {
             let failed = Failed::invalid("allowed is a mask, and row numbers are expected");
             return Err(failed.hint("give the rows where the mask is true: numpy.flatnonzero(mask)").into());
         }
-        row.extract::<u32>().map_err(|_| {
-            let failed = Failed::invalid(format!("allowed holds {row}, which is no row number"));
+        found.map_err(|_| {
+            let failed = Failed::invalid(format!("allowed holds {row}, which is not a row number"));
             PyErr::from(failed.hint("give whole numbers of at least 0"))
         })
     };

@@ -57,7 +57,7 @@ def test_allowed_rows() -> None:
             index.search(collection[:2], allowed=mask)
         assert "flatnonzero" in (refused.value.hint or "")
     for bad in ([-1], ["d1"]):
-        with pytest.raises(toller.InvalidArgument, match="no row number"):
+        with pytest.raises(toller.InvalidArgument, match="not a row number"):
             index.search(collection[:2], allowed=bad)  # type: ignore[arg-type]
 
 

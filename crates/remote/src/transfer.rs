@@ -117,8 +117,8 @@ impl Explain for TransferError {
             }
             Self::Lost(_) => "run the same command again, when nobody else writes the store".into(),
             Self::Mismatch(_) => remedy!(
-                "run the same command again, when nobody else writes the store; if it stays so, send a sound copy \
-                 of the store once more, with {}",
+                "run the same command again, when nobody else writes the store; if it stays so, push a sound copy \
+                 of the store again, with {}",
                 Setting::Overwrite
             ),
             Self::InUse { .. } => "give an empty or a new place".into(),

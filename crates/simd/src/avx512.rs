@@ -115,7 +115,8 @@ impl<const VNNI: bool, const BF16: bool> Lanes for OneRegister<VNNI, BF16> {
 
     #[inline(always)]
     unsafe fn load_part(self, from: *const f32, count: usize) -> __m512 {
-        // SAFETY: `self` proves the features; masked lanes are not read, the caller guarantees the others.
+        // SAFETY: `self` proves the features; masked lanes are not read, the caller keeps the contract for
+        // the others.
         unsafe { _mm512_maskz_loadu_ps(first(count), from) }
     }
 

@@ -234,7 +234,8 @@ unsafe fn tile_of<S: Simd, E: Epilogue>(
     let count = (end - row).min(S::TILE_ROWS);
     macro_rules! shaped {
         ($rows:literal) => {
-            // SAFETY: the caller guarantees the rows and the panel, and `$rows` is at least `count`.
+            // SAFETY: the caller keeps the contract for the rows and the panel, and `$rows` is at least
+            // `count`.
             unsafe {
                 // A last panel of at most sixteen columns is half as much work.
                 if S::TILE_VECTORS == 2 && column + LANES < columns {

@@ -64,7 +64,7 @@ pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<()
     if let Some(example) = refused.first() {
         let answers: usize = questions.iter().map(|query| query.answers.len()).sum();
         ui.warning(format!(
-            "{} of {answers} answers are no regular expressions and never match, such as {example:?}",
+            "{} of {answers} answers are not regular expressions and never match, such as {example:?}",
             refused.len()
         ));
     }

@@ -269,7 +269,7 @@ impl CollectionReader {
     fn checked(&mut self, passage: Passage) -> Result<Passage, CorpusError> {
         let id = || excerpt(passage.id.as_bytes());
         if self.left_out.contains(self.location) {
-            let found = format!("{} once more", id());
+            let found = format!("{} again", id());
             return Err(self.bad(BadKind::DuplicateId, found, "each identifier once"));
         }
         if passage.id.trim().is_empty() {

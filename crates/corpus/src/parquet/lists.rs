@@ -57,7 +57,7 @@ impl ListColumn {
     pub fn open(group: &dyn RowGroupReader, index: usize) -> Result<Self, ParquetError> {
         let descriptor = group.metadata().column(index).column_descr();
         if Precision::of(descriptor).is_none() {
-            return Err(ParquetError::General(format!("{} is no list of floats", descriptor.path())));
+            return Err(ParquetError::General(format!("{} is not a list of floats", descriptor.path())));
         }
         let max_def_level = descriptor.max_def_level();
         let reader = group.get_column_reader(index)?;

@@ -59,8 +59,9 @@ impl<'de> Deserialize<'de> for PassageIds {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PassageIds, A::Error> {
                 let mut found: Vec<(usize, Box<str>)> = Vec::new();
                 while let Some((row, id)) = map.next_entry::<String, Box<str>>()? {
-                    let row =
-                        row.parse().map_err(|_| serde::de::Error::custom(format!("{row:?} is no row")))?;
+                    let row = row
+                        .parse()
+                        .map_err(|_| serde::de::Error::custom(format!("{row:?} is not a row number")))?;
                     found.push((row, id));
                 }
                 found.sort_by_key(|(row, _)| *row);

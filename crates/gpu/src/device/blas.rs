@@ -76,7 +76,8 @@ impl Blas {
         let (one, zero) = (1_f32, 0_f32);
         let size = n as i32;
         let pointer = |address: Address| address.0 as *mut c_void;
-        // SAFETY: the caller guarantees the matrices; the factors are read before the call returns.
+        // SAFETY: the caller keeps the contract for the matrices; the factors are read before the call
+        // returns.
         unsafe {
             result::gemm_ex(
                 self.0,

@@ -84,7 +84,7 @@ impl BlasLt {
         stream: &CudaStream,
         name: &str,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the matrices.
+        // SAFETY: the caller keeps the contract for the matrices.
         unsafe { self.queue(product, stream) }.map_err(|error| failed(name, error))
     }
 
@@ -104,8 +104,9 @@ impl BlasLt {
         let [of_weight, of_x, of_out] = layouts(u64::from(rows), outputs, depth)?;
         let (one, of_residual) = (1.0_f32, if residual.is_some() { 1.0_f32 } else { 0.0 });
         let pointer = |address: u64| address as *mut c_void;
-        // SAFETY: the caller guarantees the matrices, which the layouts describe. The factors are read
-        // before the call returns. The stream does one product after the other, so they share the workspace.
+        // SAFETY: the caller keeps the contract for the matrices, which the layouts describe. The factors are
+        // read before the call returns. The stream does one product after the other, so they share the
+        // workspace.
         let multiply = |algorithm| unsafe {
             result::matmul(
                 self.handle,

@@ -310,7 +310,7 @@ impl Device for CudaDevice {
         // The context of a device that has failed gives all memory back. That the driver waits for queued
         // work before it frees is usual, and not promised.
         if self.bind().and_then(|()| self.check("cuCtxSynchronize", self.context.synchronize())).is_ok() {
-            // SAFETY: the caller guarantees the address and its last use, and all work is done.
+            // SAFETY: the caller keeps the contract for the address and its last use, and all work is done.
             let _ = unsafe { result::free_sync(address.0) };
         }
     }
@@ -324,7 +324,7 @@ impl Device for CudaDevice {
 
     unsafe fn free_pinned(&self, start: *mut u8) {
         if self.bind().is_ok() {
-            // SAFETY: the caller guarantees the address and its last use, also by queued work.
+            // SAFETY: the caller keeps the contract for the address and its last use, also by queued work.
             let _ = unsafe { result::free_host(start.cast()) };
         }
     }
@@ -409,8 +409,8 @@ impl Device for CudaDevice {
         let function = self.function(launch.kernel)?;
         let mut arguments = [launch.argument.as_ptr().cast_mut().cast::<c_void>()];
         let [x, y, z] = launch.grid;
-        // SAFETY: the caller guarantees the structure and the memory at its addresses; the driver copies the
-        // structure before it returns.
+        // SAFETY: the caller keeps the contract for the structure and the memory at its addresses; the driver
+        // copies the structure before it returns.
         let launched = unsafe {
             result::launch_kernel(
                 function.cu_function(),
@@ -431,7 +431,7 @@ impl Device for CudaDevice {
             Some(library) => library,
             none => none.insert(BlasLt::open(&self.context, &self.facts.name)?),
         };
-        // SAFETY: the caller guarantees the matrices.
+        // SAFETY: the caller keeps the contract for the matrices.
         unsafe { library.multiply(product, &self.compute, &self.facts.name) }
     }
 

@@ -100,7 +100,7 @@ impl Device for HostDevice {
 
     unsafe fn free(&self, address: Address) {
         self.allocated().remove(&address.0);
-        // SAFETY: the caller guarantees the address and its last use.
+        // SAFETY: the caller keeps the contract for the address and its last use.
         unsafe { toller_shim::free(pointer(address)) };
     }
 
@@ -172,8 +172,8 @@ impl Device for HostDevice {
     unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let _one = locked(&LAUNCHES);
         let Launch { kernel, grid: [x, y, _], threads, shared_bytes, argument } = *launch;
-        // SAFETY: `_one` makes this the only launch, and the caller guarantees the argument; the shim checks
-        // where the kernel reads and writes.
+        // SAFETY: `_one` makes this the only launch, and the caller keeps the contract for the argument; the
+        // shim checks where the kernel reads and writes.
         let ran = unsafe { toller_shim::launch(kernel, argument, [x, y], threads, shared_bytes) };
         ran.map_err(|message| {
             self.is_lost.store(true, Ordering::Relaxed);
@@ -187,7 +187,7 @@ impl Device for HostDevice {
         let halves = |address| pointer(address).cast::<u16>();
         let residual = residual.map_or(std::ptr::null(), |residual| halves(residual).cast_const());
         let (x, weight, bias, out) = (halves(x), halves(weight), halves(bias), halves(out));
-        // SAFETY: the caller guarantees the matrices.
+        // SAFETY: the caller keeps the contract for the matrices.
         unsafe { toller_shim::multiply(Linear { x, weight, bias, residual, out, rows, outputs, depth }) };
         Ok(())
     }

@@ -218,7 +218,7 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// The argument is the structure that the kernel takes. The memory at its addresses is as large as the
     /// kernel requires and lives until the kernel is done.
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the argument and the memory.
+        // SAFETY: the caller keeps the contract for the argument and the memory.
         self.watched(Watched::kernel(launch), &|| unsafe { self.queue_kernel(launch) })
     }
 
@@ -230,7 +230,7 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// # Safety
     /// The matrices are as [`LibraryProduct`] says, and live until the product is done.
     unsafe fn multiply(&self, product: &LibraryProduct) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the matrices.
+        // SAFETY: the caller keeps the contract for the matrices.
         self.watched(Watched::product(product), &|| unsafe { self.queue_product(product) })
     }
 

@@ -147,7 +147,7 @@ impl Kernels {
     /// # Safety
     /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn embed(&self, number: Number, args: abi::Embed) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.norm_like(EMBED[number as usize], args.tokens, args.width, &args) }
     }
 
@@ -162,7 +162,7 @@ impl Kernels {
         args: abi::Normalize,
     ) -> Result<(), DeviceError> {
         let kernel = if from == to { NORM[from as usize] } else { NORM_WIDE };
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.norm_like(kernel, args.rows, args.width, &args) }
     }
 
@@ -181,7 +181,7 @@ impl Kernels {
         // As many warps as have room in the shared memory that every kernel may use; wide rows need more.
         let warps = (COMMON_SHARED_BYTES / of_warp).clamp(1, abi::NORM_THREADS / WARP);
         let blocks = rows.div_ceil(warps).min(32 * self.device.multiprocessors());
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(kernel, [blocks, 1, 1], warps * WARP, warps * of_warp, args) }
     }
 
@@ -198,10 +198,10 @@ impl Kernels {
         if tile.is_bulk {
             let blocks = tiles.min(self.device.multiprocessors());
             let args = self.with_maps(tile, args)?;
-            // SAFETY: the caller guarantees the arrays, which the maps describe.
+            // SAFETY: the caller keeps the contract for the arrays, which the maps describe.
             return unsafe { self.launch(name, [blocks, 1, 1], tile.threads, tile.shared_bytes, &args) };
         }
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(name, [tiles, 1, 1], tile.threads, tile.shared_bytes, &args) }
     }
 
@@ -223,7 +223,7 @@ impl Kernels {
     /// # Safety
     /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn activate(&self, args: abi::Activate) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.by_warps(ACTIVATE, args.rows, &args) }
     }
 
@@ -232,7 +232,7 @@ impl Kernels {
     /// # Safety
     /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn heads(&self, number: Number, args: abi::Heads) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.by_warps(HEADS[number as usize], args.tokens, &args) }
     }
 
@@ -241,7 +241,7 @@ impl Kernels {
     /// # Safety
     /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn put_prefix(&self, number: Number, args: abi::Prefix) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.by_warps(PREFIX[number as usize], args.tokens, &args) }
     }
 
@@ -261,7 +261,7 @@ impl Kernels {
         let shared_bytes = abi::attention_shared((head * number.size()) as u32) + of_bias;
         let grid = [args.tile_count * args.heads, 1, 1];
         let name = ATTENTION[of_size][number as usize];
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(name, grid, abi::ATTENTION_THREADS, shared_bytes, &args) }
     }
 
@@ -273,7 +273,7 @@ impl Kernels {
         let units = args.pooling_count * args.width.div_ceil(UNIT as u32);
         // Few threads a block: a sequence has about a hundred units, and each is a long sum.
         let grid = [args.sequences, units.div_ceil(WARP).clamp(1, 64), 1];
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(POOL[number as usize], grid, WARP, 0, &args) }
     }
 
@@ -282,7 +282,7 @@ impl Kernels {
     /// # Safety
     /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn rows(&self, args: abi::Rows) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.by_warps(ROWS, args.rows, &args) }
     }
 
@@ -297,7 +297,7 @@ impl Kernels {
         args: &T,
     ) -> Result<(), DeviceError> {
         let blocks = rows.div_ceil(abi::NORM_THREADS / WARP).min(32 * self.device.multiprocessors());
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(kernel, [blocks, 1, 1], abi::NORM_THREADS, 0, args) }
     }
 
@@ -324,7 +324,8 @@ impl Kernels {
             return Err(DeviceError::Failed { name, call, message, code: 0 });
         }
         let argument = bytemuck::bytes_of(args);
-        // SAFETY: each caller passes the structure that its kernel takes, and guarantees the arrays.
+        // SAFETY: each caller passes the structure that its kernel takes, and keeps the contract for the
+        // arrays.
         unsafe { self.device.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }
     }
 }

@@ -160,8 +160,8 @@ impl Cuda {
             return Ok(());
         }
         let abi::Product { out: x, rows, columns, stride, activation, .. } = args;
-        // SAFETY: the caller guarantees the arrays. Rows of f16 are dense, and a residual is of f16, too:
-        // only sums of bf16 are wide.
+        // SAFETY: the caller keeps the contract for the arrays. Rows of f16 are dense, and a residual is of
+        // f16, too: only sums of bf16 are wide.
         unsafe {
             self.device.multiply(product)?;
             if activation == Activation::Identity as u32 {

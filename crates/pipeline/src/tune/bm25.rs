@@ -1,7 +1,8 @@
 //! BM25's k1 and b.
 //!
-//! Every point of the grid is searched with. Searches skip most postings, which costs less than to score all
-//! documents of a query for many points together.
+//! Every point of the grid is searched with. To score all documents of a query for many points together is
+//! faster on small collections, but its time and memory grow with all postings of the query, which searches
+//! mostly skip (benches/results/hybrid.md).
 
 use std::collections::HashMap;
 

@@ -186,14 +186,14 @@ impl Kernels {
             return Ok(());
         }
         let blocks = self.blocks_of_warps(args.row_count, abi::ROW_THREADS);
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(ROW_NORMS[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
     }
 
     /// Sets the thresholds and counts of a group of queries.
     pub(crate) unsafe fn start(&self, args: abi::Start) -> Result<(), DeviceError> {
         let grid = [args.query_count.div_ceil(abi::ROW_THREADS), 1, 1];
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch("toller_ip_topk_start", grid, abi::ROW_THREADS, 0, &args) }
     }
 
@@ -204,14 +204,14 @@ impl Kernels {
         args: abi::PrepareQueries,
     ) -> Result<(), DeviceError> {
         let blocks = self.blocks_of_warps(args.query_count, abi::ROW_THREADS);
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(PREPARE_QUERIES[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
     }
 
     /// Writes what the scan compares with.
     pub(crate) unsafe fn cutoffs(&self, args: abi::Cutoffs) -> Result<(), DeviceError> {
         let grid = [args.pair_count.div_ceil(abi::ROW_THREADS), 1, 1];
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch("toller_ip_topk_cutoffs", grid, abi::ROW_THREADS, 0, &args) }
     }
 
@@ -236,10 +236,10 @@ impl Kernels {
         let (name, grid) = (variant.names[dtype as usize], [blocks, 1, 1]);
         if variant.is_bulk {
             let args = self.with_maps(variant, args)?;
-            // SAFETY: the caller guarantees the arrays, which the maps describe.
+            // SAFETY: the caller keeps the contract for the arrays, which the maps describe.
             return unsafe { self.launch(name, grid, variant.threads, variant.shared_bytes, &args) };
         }
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(name, grid, variant.threads, variant.shared_bytes, &args) }
     }
 
@@ -261,7 +261,7 @@ impl Kernels {
     pub(crate) unsafe fn select(&self, args: abi::Select) -> Result<(), DeviceError> {
         let grid = [args.query_count, 1, 1];
         let (name, shared_bytes) = ("toller_ip_topk_select", abi::SELECT_SHARED);
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(name, grid, abi::SELECT_THREADS, shared_bytes, &args) }
     }
 
@@ -271,14 +271,14 @@ impl Kernels {
         // Enough blocks to fill the device a few times; further candidates take turns.
         let shared = (8 * self.device.multiprocessors()).div_ceil(args.query_count);
         let grid = [args.query_count, of_query.min(shared).max(1), 1];
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch(RESCORE[dtype as usize], grid, abi::RESCORE_THREADS, 0, &args) }
     }
 
     /// The best candidates, in order.
     pub(crate) unsafe fn best(&self, args: abi::Best) -> Result<(), DeviceError> {
         let grid = [args.query_count, 1, 1];
-        // SAFETY: the caller guarantees the arrays.
+        // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.launch("toller_ip_topk_best", grid, abi::SELECT_THREADS, abi::BEST_SHARED, &args) }
     }
 
@@ -302,7 +302,8 @@ impl Kernels {
         args: &T,
     ) -> Result<(), DeviceError> {
         let argument = bytemuck::bytes_of(args);
-        // SAFETY: each caller passes the structure that its kernel takes, and guarantees the arrays.
+        // SAFETY: each caller passes the structure that its kernel takes, and keeps the contract for the
+        // arrays.
         unsafe { self.device.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }
     }
 }

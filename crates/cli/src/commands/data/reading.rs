@@ -100,7 +100,7 @@ fn read(args: &ReqaArgs, ui: &Ui) -> crate::Result<Squad> {
         let found = read_natural_questions(&inputs)?;
         ui.status(format!(
             "{} of {} questions have one short answer in a paragraph; left out: {} without one, {} whose long answer is \
-             no paragraph",
+             not a paragraph",
             found.squad.data.len(),
             found.examples,
             found.without_answer,
