@@ -162,7 +162,7 @@ fn ways_to_look_for_answers() {
     let by_pattern =
         format!("{ACCURACY} --matching regex --measures RR --json").replace("questions", "trec.jsonl");
     let found = workspace.runs(&by_pattern);
-    found.says([r#"1 of 2 answers are no regular expressions and never match, such as "(rio""#]);
+    found.says([r#"1 of 2 answers are not regular expressions and never match, such as "(rio""#]);
     assert_eq!(found.json()["runs"][0]["aggregates"]["RR"], 1.0);
 
     let found = workspace.runs(ACCURACY);
