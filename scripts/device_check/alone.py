@@ -45,12 +45,22 @@ class Compilers:
                 os.killpg(running.pid, signal.SIGKILL)
                 running.wait()
 
-    def program(self, name, until):
-        """The path of a program, after its compiler has ended."""
+    def wait(self, until):
+        """Waits until all compilers have ended, whether they succeeded or not."""
+        for name in self.running:
+            self.ended(name, until)
+
+    def ended(self, name, until):
+        """What a compiler has said, after it has ended."""
         try:
             said, _ = self.running[name].communicate(timeout=max(until - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
             raise Failed(f"nvcc is still compiling {name}") from None
+        return said
+
+    def program(self, name, until):
+        """The path of a program, after its compiler has ended."""
+        said = self.ended(name, until)
         if self.running[name].returncode:
             raise Failed(f"nvcc cannot compile {name}: {said.strip()[-1500:]}")
         return self.output / name

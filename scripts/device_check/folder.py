@@ -66,6 +66,9 @@ def unpack(folder):
     for name in BINARIES:
         packed = folder / f"{name}.gz"
         if packed.exists() and not (folder / name).exists():
-            with gzip.open(packed, "rb") as source, open(folder / name, "wb") as binary:
+            # A killed run must not leave half a binary by the name that the next one looks for.
+            partial = folder / f"{name}.tmp"
+            with gzip.open(packed, "rb") as source, open(partial, "wb") as binary:
                 shutil.copyfileobj(source, binary)
-            (folder / name).chmod(0o755)
+            partial.chmod(0o755)
+            partial.replace(folder / name)

@@ -11,8 +11,8 @@ from pathlib import Path
 CUBLAS = ["libcublas", "libcublasLt"]
 # How the names of their files may end, the newest release first.
 SUFFIXES = [".so.13", ".so.12", ".so"]
-# The file of the first GPU.
-GPU_FILE = "/dev/nvidia0"
+# The files of the GPUs.
+GPU_FILES = "/dev/nvidia[0-9]*"
 # The lines of the system's log that NVIDIA's driver writes about faults.
 FAULT = re.compile("NVRM|Xid")
 # Reading the system's log, in seconds.
@@ -50,13 +50,16 @@ def link(files, folder):
             (folder / alias).symlink_to(file.absolute())
 
 
-def hold_open(file):
-    """Opens a GPU's file, if that is possible. While it is open, the driver keeps the GPU ready. If no program has it open, and the
-    driver has no persistence mode, each program that uses the GPU waits for seconds. No setting changes."""
-    try:
-        return os.open(file, os.O_RDWR)
-    except OSError:
-        return None
+def hold_open(pattern):
+    """Opens the files of GPUs, as far as that is possible. While a file is open, the driver keeps its GPU ready. If no program has it
+    open, and the driver has no persistence mode, each program that uses the GPU waits for seconds. No setting changes."""
+    opened = []
+    for file in sorted(glob.glob(pattern)):
+        try:
+            opened.append(os.open(file, os.O_RDWR))
+        except OSError:
+            pass
+    return opened
 
 
 class FaultMessages:

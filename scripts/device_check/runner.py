@@ -22,6 +22,8 @@ LEAST_SECONDS = 2
 GRACE_SECONDS = 5
 # Why a step is skipped that --only does not name.
 NOT_CHOSEN = "not chosen"
+# Why a step is skipped after a program that cannot be killed.
+NOT_ENDED = "a killed program has not ended: the driver does not answer it"
 # What the log keeps of each output of a program, in bytes: watched launches can be more than anybody takes along.
 FIRST_BYTES, LAST_BYTES = 64 << 10, 256 << 10
 
@@ -101,6 +103,8 @@ class Runner:
         # The running step ends at `ends`, and its group at `group_ends`.
         self.ends = self.group_ends = self.deadline
         self.fault_messages = FaultMessages()
+        # Killed programs that have not ended.
+        self.left_behind = []
         self.report = {"running": None, "finished": False, "steps": [], "left_out": []}
         self.write()
 
@@ -122,9 +126,11 @@ class Runner:
 
     def step(self, name, seconds, work, until=None, needed=False):
         """Does `work` within `seconds`, and before `until` if that is earlier: the end of a group of steps. Returns whether it passed."""
-        now = time.monotonic()
         if not needed and not self.is_chosen(name):
             return self.end(name, "skipped", NOT_CHOSEN, 0)
+        if not self.all_have_ended():
+            return self.end(name, "skipped", NOT_ENDED, 0)
+        now = time.monotonic()
         self.group_ends = min(self.deadline, until or self.deadline)
         limit = min(seconds, self.step_limit or seconds, self.group_ends - now)
         if limit < LEAST_SECONDS:
@@ -208,7 +214,13 @@ class Runner:
             running.wait(GRACE_SECONDS)
             return ""
         except subprocess.TimeoutExpired:
+            self.left_behind.append(running)
             return ", and does not end"
+
+    def all_have_ended(self):
+        """Whether every killed program has ended. One that has not waits for a driver that would let the next program wait, too."""
+        self.left_behind = [running for running in self.left_behind if running.poll() is None]
+        return not self.left_behind
 
     def checked(self, command, environment=None):
         """The stdout of a program that must succeed."""

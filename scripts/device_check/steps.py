@@ -26,13 +26,15 @@ HARD_DATA = "tests::hard_data"
 # The engine with bulk copies, which is not chosen by default: its faults must not hide what the others do.
 BULK_COPIES = "tma"
 # The steps that need the benchmarks of kernels/bench.
-ALONE, PROFILE = "kernels alone", "profile"
+COMPILERS, ALONE, PROFILE = "nvcc for the kernels alone", "kernels alone", "profile"
 # All smoke tests together, in seconds: hanging tests must not take the time of everything else.
 SMOKE_SECONDS = 100
 # The test of a million vectors, and with its repetition if it fails, in seconds.
 MILLION_SECONDS, MILLION_AND_AGAIN_SECONDS = 60, 90
 # A watched repetition of what has failed, and memcheck for one test, in seconds.
 AGAIN_SECONDS, MEMCHECK_SECONDS = 30, 40
+# The compilers of the benchmarks, from when they are waited for.
+COMPILERS_SECONDS = 60
 # nvidia-smi, and each program of kernels/bench, in seconds.
 SMI_SECONDS, PROGRAM_SECONDS = 10, 25
 # The environment in which our binaries print every launch and wait for it.
@@ -64,7 +66,7 @@ class Check:
         self.environment = {**os.environ, "LD_LIBRARY_PATH": path}
         # On a machine with a GPU, tests must not pass on a stand-in.
         self.test_environment = {**self.environment, **({} if self.is_stand_in else {"TOLLER_NEEDS_GPU": "1"})}
-        self.compilers = self.gpu_file = None
+        self.compilers, self.gpu_files = None, []
         # The outcomes of tests, and the kinds of failures that were looked into.
         self.outcomes, self.repeated = {}, set()
 
@@ -104,6 +106,11 @@ class Check:
         if self.compilers:
             self.compilers.stop()
 
+    def needs_cublas(self):
+        """Skips a step that needs cuBLASLt if it is not there."""
+        if not self.is_stand_in and "cublas" not in self.report:
+            raise Skipped("cuBLASLt is not installed")
+
     def libraries(self):
         """The folders of CUDA's libraries. The first has links to a cuBLAS whose two libraries are of the same release: from different
         folders, they may not fit together."""
@@ -118,7 +125,7 @@ class Check:
 
     def machine(self):
         if not self.is_stand_in:
-            self.gpu_file = machine.hold_open(machine.GPU_FILE)
+            self.gpu_files = machine.hold_open(machine.GPU_FILES)
         doctor = json.loads(self.runner.checked([self.folder / "toller", "doctor", "--json"], self.environment))
         self.report["doctor"] = doctor
         if self.device == "shim":
@@ -127,7 +134,6 @@ class Check:
             raise RuntimeError(doctor["gpu_problem"] or "the driver sees no GPU")
         if self.is_stand_in:
             return
-        # They take the time of the CPU.
         if tool("nvcc") and any(map(self.runner.is_chosen, [ALONE, PROFILE])):
             capability = doctor["gpus"][0]["compute_capability"]
             self.compilers = alone.Compilers(tool("nvcc"), self.folder / "kernels", capability)
@@ -292,6 +298,11 @@ class Check:
             self.runner.lines(command, take, environment)
         if len(self.report["figures"]) == figures_before:
             raise Skipped("no peer is installed")
+
+    def wait_for_compilers(self):
+        """A step before the first times: compilers would take the time of the CPU from what is measured."""
+        if self.compilers:
+            self.runner.step(COMPILERS, COMPILERS_SECONDS, lambda: self.compilers.wait(self.runner.ends), needed=True)
 
     def alone(self):
         """The kernels without the search, from programs that this machine's nvcc compiles."""

@@ -2,6 +2,7 @@
 
     python3 -m unittest discover --start-directory scripts/device_check --top-level-directory scripts
 """
+import gzip
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 from device_check import encoder, machine, made_model, report
+from device_check.folder import unpack
 from device_check.printed import UNFINISHED, outcomes, unfinished_launch
 from device_check.runner import FIRST_BYTES, LAST_BYTES, Failed, Hung, Runner
 from device_check.steps import DTYPES, ENGINES, FULL, SMOKE, TINY, Check
@@ -119,6 +121,17 @@ class DeviceCheck(unittest.TestCase):
         for name, source in [("tiny-bert", "tiny-bert"), ("cross-encoder", "cross-encoders/bert")]:
             shutil.copytree(FIXTURES / source, self.folder / "models" / name)
 
+        # A cuBLAS that pip has installed.
+        packages = self.folder / f"user/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+        libraries = packages / "nvidia/cublas/lib"
+        libraries.mkdir(parents=True)
+        for name in ["libcublas.so.13", "libcublasLt.so.13"]:
+            (libraries / name).touch()
+
+    def environment(self, plant, path="/nowhere", cublas=True):
+        """Without CUDA's programs, which a machine may have."""
+        return {"PATH": path, "PLANT": plant, "PYTHONUSERBASE": str(self.folder / ("user" if cublas else "nowhere"))}
+
     def tools(self, **programs):
         """A folder with programs, for PATH: CUDA's are planted, too."""
         folder = self.folder / "tools"
@@ -137,11 +150,9 @@ class DeviceCheck(unittest.TestCase):
     def command(self, *options):
         return [sys.executable, str(SCRIPT), "run", str(self.folder), "--output", str(self.folder / "results"), *options]
 
-    def run_with(self, plant, *options, path="/nowhere"):
+    def run_with(self, plant, *options, **environment):
         """(exit status, report, outcomes by step, log)"""
-        # Without CUDA's programs, which a machine may have.
-        environment = {"PATH": path, "PLANT": plant}
-        done = subprocess.run(self.command(*options), env=environment, capture_output=True, text=True, timeout=100)
+        done = subprocess.run(self.command(*options), env=self.environment(plant, **environment), capture_output=True, text=True, timeout=100)
         report = self.report()
         self.assertTrue(report["finished"], done.stderr)
         self.assertIsNone(report["running"])
@@ -303,7 +314,7 @@ class DeviceCheck(unittest.TestCase):
     def test_the_encoder_begins_with_what_is_worth_most(self):
         _, _, steps, log = self.run_with("nothing:nowhere", "--only", "encoder")
         names = [name.removeprefix("encoder: ") for name, step in steps.items() if name.startswith("encoder: ")]
-        self.assertEqual(names, ["tests", "whole commands", "parity in f16", "twelve layers in f16", "rates in f16",
+        self.assertEqual(names, ["tests", "tests of cuBLASLt", "whole commands", "parity in f16", "twelve layers in f16", "rates in f16",
                                  "cuBLASLt in f16", "peers", "tests of bulk copies", "bulk copies in f16", "parity in bf16", "parity in f32", "rates in bf16", "rates in f32",
                                  "bulk copies in bf16"])
         sizes = re.findall("bench encode .* --lengths (\\S+) --batches (\\S+) ", log)
@@ -378,17 +389,22 @@ class DeviceCheck(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in links.iterdir()),
                          ["libcublas.so", "libcublas.so.12", "libcublasLt.so", "libcublasLt.so.12"])
 
-    def test_the_gpus_file_is_open_during_a_run(self):
-        file = self.folder / "nvidia0"
-        file.touch()
-        opened = lambda: [path for path in Path("/proc/self/fd").iterdir() if path.is_symlink() and os.readlink(path) == str(file)]
-        for device, count in [("shim", 0), ("cuda", 1)]:
+    def test_the_gpus_files_are_open_during_a_run(self):
+        files = [self.folder / "nvidia0", self.folder / "nvidia3"]
+        for file in [*files, self.folder / "nvidiactl"]:
+            file.touch()
+        opened = lambda: [path for path in Path("/proc/self/fd").iterdir() if path.is_symlink() and os.readlink(path) in map(str, files)]
+        for device, count in [("shim", 0), ("cuda", 2)]:
             check = Check(self.runner(540), self.folder, device, TINY, 1)
-            with mock.patch.object(machine, "GPU_FILE", str(file)):
+            with mock.patch.object(machine, "GPU_FILES", str(self.folder / "nvidia[0-9]*")):
                 check.machine()
             self.assertEqual(len(opened()), count)
-        os.close(check.gpu_file)
-        self.assertIsNone(machine.hold_open(self.folder / "missing"))
+        for file in check.gpu_files:
+            os.close(file)
+        self.assertEqual(machine.hold_open(str(self.folder / "missing")), [])
+        # A folder cannot be opened for writing, whoever asks.
+        (self.folder / "nvidia1").mkdir()
+        self.assertEqual(machine.hold_open(str(self.folder / "nvidia1")), [])
 
     def test_tests_need_a_gpu_unless_there_is_a_stand_in(self):
         for device, driver, expected in [("cuda", None, "1"), ("cuda", self.folder, None), ("shim", None, None)]:
@@ -423,8 +439,7 @@ class DeviceCheck(unittest.TestCase):
         self.assertRegex(log, "compute-sanitizer --tool racecheck .*/tests-encoder cuda::tests::products_at")
 
     def test_the_report_of_a_killed_run_names_its_step(self):
-        environment = {"PATH": "/nowhere", "PLANT": "hang:verify"}
-        running = subprocess.Popen(self.command(), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        running = subprocess.Popen(self.command(), env=self.environment("hang:verify"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         report = self.folder / "results/report.json"
         until = time.monotonic() + 60
         while not (report.exists() and self.report()["running"] == "encoder: parity in f16"):
@@ -438,6 +453,52 @@ class DeviceCheck(unittest.TestCase):
         self.assertIn("| encoder: parity in f16 | running |", results)
         self.assertIn("| encoder: whole commands | passed |", results)
         self.assertTrue(all(step["outcome"] == "passed" for step in report["steps"]))
+
+    def test_cublas_may_be_missing(self):
+        status, _, steps, log = self.run_with("nothing:nowhere", "--only", "encoder", cublas=False)
+        self.assertEqual(status, 0)
+        for name in ["encoder: tests of cuBLASLt", "encoder: cuBLASLt in f16"]:
+            self.assertEqual((steps[name]["outcome"], steps[name]["why"]), ("skipped", "cuBLASLt is not installed"))
+        self.assertEqual(steps["encoder: tests"]["outcome"], "passed")
+        self.assertIn("--skip products_of_the_library", log)
+        self.assertEqual(self.run_with("nothing:nowhere", "--only", "encoder")[2]["encoder: cuBLASLt in f16"]["outcome"], "passed")
+
+    def test_times_begin_after_the_compilers_have_ended(self):
+        nvcc = f"#!{sys.executable}\nimport sys, time; time.sleep(3); open(sys.argv[sys.argv.index('-o') + 1], 'w')\n"
+        _, report, steps, _ = self.run_with("nothing:nowhere", "--only", "rates in f16,kernels alone", path=self.tools(nvcc=nvcc))
+        names = [name for name, step in steps.items() if step["outcome"] != "skipped"]
+        self.assertEqual(names, ["machine", "nvcc for the kernels alone", "encoder: rates in f16", "kernels alone"])
+        self.assertGreater(steps["nvcc for the kernels alone"]["seconds"], 1)
+        # Without them, nothing is waited for.
+        (self.folder / "results/report.json").unlink()
+        _, _, steps, _ = self.run_with("nothing:nowhere", "--only", "rates in f16", path=str(self.folder / "tools"))
+        self.assertNotIn("nvcc for the kernels alone", steps)
+
+    def test_nothing_runs_beside_a_program_that_cannot_be_killed(self):
+        runner = self.runner(540)
+        # The system ends it, but whoever waits for it is not answered.
+        unkillable = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(unkillable.wait)
+        self.addCleanup(unkillable.kill)
+        with mock.patch("device_check.runner.GRACE_SECONDS", 0.1), mock.patch("os.killpg"):
+            self.assertEqual(runner.kill(unkillable), ", and does not end")
+        self.assertFalse(runner.step("after it", 10, lambda: None))
+        self.assertIn("has not ended", self.report()["steps"][-1]["why"])
+        unkillable.kill()
+        unkillable.wait()
+        self.assertTrue(runner.step("after its end", 10, lambda: None))
+
+    def test_a_killed_run_leaves_no_half_binary(self):
+        packed = self.folder / "packed"
+        packed.mkdir()
+        (packed / "toller.gz").write_bytes(gzip.compress(b"binary" * 1000)[:-30])
+        with self.assertRaises(EOFError):
+            unpack(packed)
+        self.assertFalse((packed / "toller").exists())
+        (packed / "toller.gz").write_bytes(gzip.compress(b"binary"))
+        unpack(packed)
+        self.assertEqual((packed / "toller").read_bytes(), b"binary")
+        self.assertEqual({path.name for path in packed.iterdir()}, {"toller", "toller.gz"})
 
     def test_a_made_model_takes_texts_of_all_measured_lengths(self):
         folder = made_model.make(FIXTURES / "tiny-bert", self.folder / "made", made_model.TINY)
