@@ -65,12 +65,14 @@ __device__ inline uint64_t mixed(uint64_t index) {
 // The device, and how it is asked to run.
 struct Machine {
     int multiprocessors, major, minor;
+    // The most shared memory of a block.
+    size_t shared;
     bool once;
 
     static Machine of(int count, char **arguments) {
         cudaDeviceProp facts;
         CHECKED(cudaGetDeviceProperties(&facts, 0));
-        return {facts.multiProcessorCount, facts.major, facts.minor, count > 1 && std::strcmp(arguments[1], "--once") == 0};
+        return {facts.multiProcessorCount, facts.major, facts.minor, facts.sharedMemPerBlockOptin, count > 1 && std::strcmp(arguments[1], "--once") == 0};
     }
     bool is_hopper() const { return major == 9 && minor == 0; }
 };

@@ -253,6 +253,10 @@ int main(int count, char **arguments) {
     bool all_right = true;
     for (const Case &of : CASES) {
         if (of.hopper && !machine.is_hopper()) continue;
+        if (of.shared() > machine.shared) {
+            std::fprintf(stderr, "%s is left out: blocks have too little shared memory\n", of.name);
+            continue;
+        }
         for (const Hits &hits : HITS) {
             // For a profiler, no hits and many are enough.
             if (!machine.once || hits.share != 1e-4) all_right &= measure(machine, data, of, hits) || !of.is_legal;

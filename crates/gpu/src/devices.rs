@@ -97,6 +97,12 @@ impl Devices {
         self.0.iter().for_each(|device| device.controls().limit_multiprocessors(most));
     }
 
+    /// Chooses kernels as for devices whose blocks have at most this much shared memory: 99 KB on GPUs for
+    /// graphics, 163 KB on an A100, 227 KB on an H100.
+    pub fn limit_shared_bytes(&self, most: u32) {
+        self.0.iter().for_each(|device| device.controls().limit_shared_bytes(most));
+    }
+
     /// Chooses what computes, from the next model or search on.
     pub fn prefer(&self, preference: Preference) {
         self.0.iter().for_each(|device| device.controls().prefer(preference));

@@ -65,6 +65,18 @@ pub enum DeviceError {
         /// The work that needs them.
         what: String,
     },
+    /// Blocks of the device have less shared memory than a kernel needs.
+    #[error("{kernel} needs {needed} bytes of shared memory, and blocks on {name} have at most {most}")]
+    TooLittleSharedMemory {
+        /// The device.
+        name: String,
+        /// The kernel.
+        kernel: &'static str,
+        /// The bytes that a block needs.
+        needed: u32,
+        /// The most bytes that a block can have.
+        most: u32,
+    },
     /// A call has failed.
     #[error("{name}: {call} failed: {message}")]
     Failed {
@@ -168,6 +180,9 @@ impl Explain for DeviceError {
                 Setting::MaxLength,
                 on_cpu()
             ),
+            Self::TooLittleSharedMemory { .. } => {
+                remedy!("use {}, whose kernels need half of it, or {}", Setting::Dtype.to("f16"), on_cpu())
+            }
             Self::Failed { code, .. } => of_code(*code),
         })
     }

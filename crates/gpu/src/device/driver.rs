@@ -2,7 +2,9 @@
 //!
 //! The context is the device's primary context, as candle's is, so that each can use the other's memory.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -44,12 +46,29 @@ pub(crate) struct CudaDevice {
     compute: Arc<CudaStream>,
     copies: Vec<Arc<CudaStream>>,
     is_lost: AtomicBool,
-    modules: Vec<Arc<CudaModule>>,
-    functions: Mutex<HashMap<&'static str, CudaFunction>>,
+    loaded: Mutex<Loaded>,
     /// NVIDIA's library of products, once it is used.
     blas_lt: Mutex<Option<BlasLt>>,
     /// Memory that is set before work is timed; 0 if there is no room for it.
     delay: OnceLock<u64>,
+}
+
+/// The kernels that are in use, by name, and the modules that they are in.
+#[derive(Debug, Default)]
+struct Loaded {
+    modules: HashMap<&'static str, Arc<CudaModule>>,
+    functions: HashMap<&'static str, CudaFunction>,
+}
+
+/// The modules that may have a kernel. First come those whose names share the most words with the kernel's.
+fn modules_of(kernel: &str) -> Vec<&'static (&'static str, &'static [u8])> {
+    let words = kernel.strip_prefix("toller_").unwrap_or(kernel);
+    let shared = |module: &str| {
+        module.split('_').zip(words.split('_')).take_while(|(ours, theirs)| ours == theirs).count()
+    };
+    let mut modules: Vec<_> = embedded::MODULES.iter().filter(|(name, _)| shared(name) > 0).collect();
+    modules.sort_by_key(|(name, _)| Reverse(shared(name)));
+    modules
 }
 
 /// Bytes that take about as long to set as a kernel takes to be launched.
@@ -132,12 +151,6 @@ impl CudaDevice {
         // First, so that it has a connection to the device for itself.
         let compute = stream()?;
         let copies = (0..COPY_QUEUES).map(|_| stream()).collect::<Result<_, _>>()?;
-        let load = |(_, bytes): &(&str, &[u8])| {
-            context
-                .load_module(cudarc::nvrtc::Ptx::from_binary(bytes.to_vec()))
-                .map_err(failed("loading the kernels"))
-        };
-        let modules = embedded::MODULES.iter().map(load).collect::<Result<_, _>>()?;
         Ok(Self {
             facts,
             controls: Controls::default(),
@@ -147,8 +160,7 @@ impl CudaDevice {
             compute,
             copies,
             is_lost: AtomicBool::new(false),
-            modules,
-            functions: Mutex::default(),
+            loaded: Mutex::default(),
             blas_lt: Mutex::default(),
             delay: OnceLock::new(),
         })
@@ -202,21 +214,39 @@ impl CudaDevice {
         self.check("cuCtxSetCurrent", self.context.bind_to_thread())
     }
 
+    /// The kernel with this name. Modules are loaded as far as they are needed: the driver of a GPU that is newer
+    /// than the compiler compiles each of them, which takes seconds.
+    fn find(
+        &self,
+        modules: &mut HashMap<&'static str, Arc<CudaModule>>,
+        name: &'static str,
+    ) -> Result<CudaFunction, DeviceError> {
+        let missing = DriverError(CUresult::CUDA_ERROR_NOT_FOUND);
+        let mut found = Err(missing);
+        for (module, bytes) in modules_of(name) {
+            let loaded = match modules.entry(module) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let binary = cudarc::nvrtc::Ptx::from_binary(bytes.to_vec());
+                    unknown.insert(self.check("loading the kernels", self.context.load_module(binary))?)
+                }
+            };
+            found = loaded.load_function(name);
+            if found.as_ref().err() != Some(&missing) {
+                break;
+            }
+        }
+        self.check(&format!("looking up the kernel {name}"), found)
+    }
+
     /// The kernel with this name, allowed to use all shared memory of the device.
     fn function(&self, name: &'static str) -> Result<CudaFunction, DeviceError> {
-        let mut functions = locked(&self.functions);
+        let mut loaded = locked(&self.loaded);
+        let Loaded { modules, functions } = &mut *loaded;
         if let Some(function) = functions.get(name) {
             return Ok(function.clone());
         }
-        let missing = DriverError(CUresult::CUDA_ERROR_NOT_FOUND);
-        let found = self.modules.iter().map(|module| module.load_function(name));
-        let function = found.reduce(|before, next| match before {
-            Err(error) if error == missing => next,
-            // Found, or another error: of memory, say.
-            before => before,
-        });
-        let function =
-            self.check(&format!("looking up the kernel {name}"), function.unwrap_or(Err(missing)))?;
+        let function = self.find(modules, name)?;
         let most = function
             .shared_size_bytes()
             .map(|declared| self.facts.shared_bytes.saturating_sub(declared.unsigned_abs()));

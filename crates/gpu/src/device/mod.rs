@@ -138,6 +138,11 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         self.controls().limited_multiprocessors(self.facts().multiprocessors)
     }
 
+    /// The shared memory of a block for which kernels are chosen, in bytes: at most that of the device.
+    fn shared_bytes(&self) -> u32 {
+        self.controls().limited_shared_bytes(self.facts().shared_bytes)
+    }
+
     /// What is chosen where there is a choice, instead of the usual.
     fn preference(&self) -> Option<Preference> {
         self.controls().preference()

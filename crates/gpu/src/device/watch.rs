@@ -70,6 +70,7 @@ pub struct Controls {
     watcher: Mutex<Option<Watcher>>,
     most_capability: Mutex<Option<(u32, u32)>>,
     most_multiprocessors: Mutex<Option<u32>>,
+    most_shared_bytes: Mutex<Option<u32>>,
     preference: Mutex<Option<Preference>>,
 }
 
@@ -97,6 +98,16 @@ impl Controls {
     /// The multiprocessors of a device that has this many, as far as blocks use them.
     pub(super) fn limited_multiprocessors(&self, count: u32) -> u32 {
         locked(&self.most_multiprocessors).map_or(count, |most| most.min(count))
+    }
+
+    /// Chooses kernels as for a device whose blocks have at most this much shared memory.
+    pub fn limit_shared_bytes(&self, most: u32) {
+        *locked(&self.most_shared_bytes) = Some(most);
+    }
+
+    /// The shared memory of a block that kernels may use, on a device that has this much.
+    pub(super) fn limited_shared_bytes(&self, bytes: u32) -> u32 {
+        locked(&self.most_shared_bytes).map_or(bytes, |most| most.min(bytes))
     }
 
     /// Chooses what computes, from the next model or search on.

@@ -85,7 +85,7 @@ fn tile(number: Number, weight_rows: usize, device: &dyn Device) -> &'static Til
     let unused = |tile: &Tile| weight_rows.next_multiple_of(tile.columns) - weight_rows;
     // Up to this share of the tiles' columns is unused.
     let suits = |tile: &Tile, part: usize| {
-        tile.shared_bytes <= device.facts().shared_bytes && unused(tile) * part <= weight_rows
+        tile.shared_bytes <= device.shared_bytes() && unused(tile) * part <= weight_rows
     };
     match number {
         _ if weight_rows <= NARROW.columns => &NARROW,
@@ -137,7 +137,7 @@ impl Kernels {
         let count =
             |tile: &Tile| args.rows.div_ceil(tile.rows) * args.weight_rows.div_ceil(tile.columns as u32);
         let usual = tile(number, args.weight_rows as usize, &*self.device);
-        let is_few = count(usual) <= self.few_tiles && FEW.shared_bytes <= self.device.facts().shared_bytes;
+        let is_few = count(usual) <= self.few_tiles && FEW.shared_bytes <= self.device.shared_bytes();
         let chosen = if is_few { &FEW } else { usual };
         (chosen, count(chosen))
     }
@@ -316,12 +316,10 @@ impl Kernels {
         if grid.contains(&0) {
             return Ok(());
         }
-        let facts = self.device.facts();
-        if shared_bytes > facts.shared_bytes {
-            let message =
-                format!("{shared_bytes} bytes of shared memory are needed, of {}", facts.shared_bytes);
-            let (name, call) = (facts.name.clone(), kernel.to_owned());
-            return Err(DeviceError::Failed { name, call, message, code: 0 });
+        let most = self.device.shared_bytes();
+        if shared_bytes > most {
+            let name = self.device.facts().name.clone();
+            return Err(DeviceError::TooLittleSharedMemory { name, kernel, needed: shared_bytes, most });
         }
         let argument = bytemuck::bytes_of(args);
         // SAFETY: each caller passes the structure that its kernel takes, and keeps the contract for the

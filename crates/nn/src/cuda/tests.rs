@@ -328,6 +328,30 @@ fn windows_biases_rotations_and_sizes_of_heads() {
     }
 }
 
+/// As on a GPU for graphics.
+fn with_little_shared_memory(precision: Precision) -> Cuda {
+    let devices = Devices::shim(&[256 << 20]);
+    devices.limit_shared_bytes(99 << 10);
+    Cuda::new(devices.iter().next().unwrap().clone(), precision).unwrap()
+}
+
+#[test]
+fn little_shared_memory_is_enough_in_f16_and_for_usual_heads() {
+    for (precision, head_size) in [(Precision::F16, 128), (Precision::F32, 64)] {
+        let model = Model { lengths: vec![70, 1], head_size, ..long() };
+        let tolerance = PRECISIONS.iter().find(|(other, _)| *other == precision).unwrap().1;
+        check(&with_little_shared_memory(precision), &model, tolerance);
+    }
+}
+
+#[test]
+#[should_panic(expected = "TooLittleSharedMemory")]
+fn large_heads_in_f32_need_more_shared_memory_than_some_gpus_have() {
+    let model = Model { lengths: vec![5], head_size: 128, ..long() };
+    let backend = &with_little_shared_memory(Precision::F32);
+    model.run_in(backend, &mut backend.scratch(), 0, 1);
+}
+
 /// Scores far apart: the softmax of each query is nearly one key's.
 #[test]
 fn extreme_scores() {

@@ -131,7 +131,7 @@ fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
     let [narrow @ .., widest] = &VARIANTS;
     // A newer device that acts as an older one still does not have wgmma.
     let has_wgmma = facts.capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY;
-    let fits = |variant: &&Variant| variant.shared_bytes <= facts.shared_bytes;
+    let fits = |variant: &&Variant| variant.shared_bytes <= device.shared_bytes();
     let wide = narrow.iter().find(|variant| variant.width as usize >= queries);
     let wide = wide.unwrap_or(match has_wgmma {
         true if device.preference() == Some(Preference::BulkCopies) => &TMA,

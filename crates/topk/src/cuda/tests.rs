@@ -370,3 +370,11 @@ fn opened() -> Option<Devices> {
     let is_set = |name: &str| std::env::var_os(name).is_some();
     Devices::of_machine(is_set("TOLLER_WATCH_LAUNCHES"), is_set("TOLLER_NEEDS_GPU"))
 }
+
+/// As on a GPU for graphics: the tile for many queries does not fit.
+#[test]
+fn narrower_tiles_search_where_blocks_have_little_shared_memory() {
+    let devices = Devices::shim(&[64 << 20]);
+    devices.limit_shared_bytes(99 << 10);
+    smoke::search_on(&devices, "f16", Scan::Auto, Vectors::F16(&smoke::f16s()), "64", 70);
+}

@@ -5,7 +5,7 @@ use toller_gpu::{Devices, KernelTimes, Preference};
 use toller_ir::{DocOrd, Filter};
 
 use super::{numbers, of_machine, opened};
-use crate::cuda::DeviceSearch;
+use crate::cuda::{DeviceSearch, abi};
 use crate::{Collection, Scan, Segment, Vectors, reference};
 
 /// An engine of the scan.
@@ -45,6 +45,11 @@ impl Engine {
             println!("skipped: only devices of compute capability 9.0 have {suffix}");
             return None;
         }
+        let needed = abi::scan_shared(256, abi::SCAN_STAGES_256);
+        if matches!(self, Self::Tile256) && devices.facts().any(|facts| facts.shared_bytes < needed) {
+            println!("skipped: {suffix} needs {needed} bytes of shared memory");
+            return None;
+        }
         // As on a stand-in: each block has several tiles, so that rings of stages go round.
         devices.limit_multiprocessors(2);
         devices.limit_capability(capability);
@@ -59,10 +64,22 @@ impl Engine {
 fn search(dtype: &str, scan: Scan, vectors: Vectors<'_>, engine: Engine) {
     let Some(devices) = engine.devices() else { return };
     let (suffix, count, _) = engine.facts();
+    search_on(&devices, dtype, scan, vectors, suffix, count);
+}
+
+/// Searches for `count` queries by the kernels whose names end in `suffix`.
+pub(super) fn search_on(
+    devices: &Devices,
+    dtype: &str,
+    scan: Scan,
+    vectors: Vectors<'_>,
+    suffix: &str,
+    count: usize,
+) {
     let segment = Segment { first: DocOrd(0), vectors, codes: None };
     let collection = Collection::new(DIM, vec![segment]).unwrap();
     let queries = numbers(count * DIM, 21);
-    let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
+    let index = DeviceSearch::new(devices, &collection, scan, &|_| {}).unwrap();
     let search = || index.search(&collection, &queries, K, &Filter::default()).unwrap().rankings;
     let expected = reference::ip_topk(&collection, &queries, K, &Filter::default()).unwrap();
     assert!(search() == expected, "{dtype} {suffix}");
@@ -79,7 +96,7 @@ const ROWS: usize = 2000;
 const DIM: usize = 72;
 const K: usize = 10;
 
-fn f16s() -> Vec<half::f16> {
+pub(super) fn f16s() -> Vec<half::f16> {
     numbers(ROWS * DIM, 22).into_iter().map(half::f16::from_f32).collect()
 }
 
