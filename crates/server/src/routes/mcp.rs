@@ -15,6 +15,7 @@ use super::search::{passages_if_served, read, run};
 use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::collection::{Asked, System};
+use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::texts::blocking;
 
@@ -50,7 +51,14 @@ impl RpcError {
     }
 }
 
-/// Answers a message; notifications have no answer.
+/// A message of the Model Context Protocol; notifications have no answer
+#[utoipa::path(
+    post,
+    path = "/mcp",
+    tag = "MCP",
+    request_body(content = Value, example = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
+    responses((status = 200, body = Value), (status = 202, description = "A notification"), OwnFailures)
+)]
 pub(super) async fn answer(
     State(app): State<Arc<App>>,
     deadline: Deadline,

@@ -40,6 +40,17 @@ async fn refusal(reason: Reason, message: &'static str) -> Response {
     Dialect::Own.complete(Failure::new(reason, message).into_response())
 }
 
+/// Adds to the document that `alias` is another name of `route`.
+fn describe_alias(document: &mut utoipa::openapi::OpenApi, alias: &str, route: &str) {
+    let Some(mut item) = document.paths.paths.get(route).cloned() else { return };
+    for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+        // An id names one operation.
+        operation.operation_id = None;
+        operation.summary = Some(format!("The same as {route}"));
+    }
+    document.paths.paths.insert(alias.to_owned(), item);
+}
+
 /// All routes.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let guarded = |routes: OpenApiRouter<Arc<App>>, dialect: Dialect| {
@@ -56,7 +67,10 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/page/{file}", get(page::file))
         .route("/ping", get(status::health));
     // What clients of TEI ask for if they know nothing but an address: the task of the model.
-    let task = if app.embedder().is_ok() { post(tei::embed::embed) } else { post(tei::score::rerank) };
+    let (task, task_route) = match app.embedder() {
+        Ok(_) => (post(tei::embed::embed), "/embed"),
+        Err(_) => (post(tei::score::rerank), "/rerank"),
+    };
     let tei = OpenApiRouter::new()
         .routes(routes!(tei::embed::embed))
         .routes(routes!(tei::embed::embed_all))
@@ -92,9 +106,9 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(admin::reload))
         .layer(from_fn_with_state(app.clone(), gate::admin))
         .layer(map_response(|response| async { Dialect::Own.complete(response) }));
-    let mcp = OpenApiRouter::new().route("/mcp", post(mcp::answer)).layer(from_fn(gate::same_origin));
+    let mcp = OpenApiRouter::new().routes(routes!(mcp::answer)).layer(from_fn(gate::same_origin));
 
-    let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
+    let (router, mut document) = OpenApiRouter::with_openapi(Document::openapi())
         .merge(open.layer(map_response(|response| async { Dialect::Tei.complete(response) })))
         .merge(guarded(tei, Dialect::Tei))
         .merge(guarded(openai, Dialect::OpenAi))
@@ -104,6 +118,15 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .merge(guarded(mcp, Dialect::Own))
         .merge(admin)
         .split_for_parts();
+    let aliases = [
+        ("/", task_route),
+        ("/invocations", task_route),
+        ("/ping", "/health"),
+        ("/embeddings", "/v1/embeddings"),
+        ("/models", "/v1/models"),
+        ("/models/{id}", "/v1/models/{id}"),
+    ];
+    aliases.into_iter().for_each(|(alias, route)| describe_alias(&mut document, alias, route));
     let document = Arc::new(document);
     let openapi = move || {
         let document = document.clone();

@@ -92,6 +92,7 @@ impl Usage {
     post,
     path = "/v1/embeddings",
     tag = "OpenAI",
+    request_body(content = EmbeddingsRequest, example = json!({ "input": ["A toller lures ducks."] })),
     responses((status = 200, body = Embeddings), OpenAiFailures)
 )]
 pub(super) async fn embeddings(

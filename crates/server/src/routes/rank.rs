@@ -114,6 +114,10 @@ struct CohereResult {
     post,
     path = "/v2/rerank",
     tag = "Reranking",
+    request_body(
+        content = RankRequest,
+        example = json!({ "query": "who lures ducks?", "documents": ["A toller is a dog.", "An index lists documents."], "top_n": 1 })
+    ),
     responses((status = 200, body = CohereRanking), CohereFailures)
 )]
 pub(super) async fn cohere(
@@ -164,6 +168,10 @@ struct JinaDocument {
     post,
     path = "/v1/rerank",
     tag = "Reranking",
+    request_body(
+        content = RankRequest,
+        example = json!({ "query": "who lures ducks?", "documents": ["A toller is a dog.", "An index lists documents."], "top_n": 1 })
+    ),
     responses((status = 200, body = JinaRanking), JinaFailures)
 )]
 pub(super) async fn jina(

@@ -203,6 +203,7 @@ pub(super) async fn run(
     post,
     path = "/v1/search",
     tag = "Search",
+    request_body(content = SearchQuery, example = json!({ "query": "who lures ducks?", "k": 10 })),
     responses((status = 200, body = SearchAnswer), OwnFailures)
 )]
 pub(super) async fn search(
@@ -395,6 +396,10 @@ struct ExplainedTerm {
     post,
     path = "/v1/explain",
     tag = "Search",
+    request_body(
+        content = ExplainRequest,
+        example = json!({ "query": "who lures ducks?", "ids": ["d0"] })
+    ),
     responses((status = 200, body = Vec<Explained>), OwnFailures)
 )]
 pub(super) async fn explain(

@@ -62,6 +62,39 @@ fn every_route_answers_as_written() {
     assert!(missing.is_empty(), "no golden request for {missing:?}");
 }
 
+/// Every body that the OpenAPI document describes has fields, and an example that is answered.
+#[test]
+fn the_examples_of_the_document_are_answered() {
+    let server = Running::start();
+    let document = server.get("/openapi.json").ok();
+    let paths = document["paths"].as_object().unwrap();
+    let mut ids = Vec::new();
+    for (path, item) in paths {
+        ids.extend(
+            item.as_object().unwrap().values().filter_map(|operation| operation["operationId"].as_str()),
+        );
+        if item["post"].is_null() || path == "/admin/reload" {
+            continue;
+        }
+        let body = &item["post"]["requestBody"]["content"]["application/json"];
+        if path != "/mcp" {
+            let name =
+                body["schema"]["$ref"].as_str().unwrap().strip_prefix("#/components/schemas/").unwrap();
+            let fields = document["components"]["schemas"][name]["properties"].as_object().unwrap();
+            for field in body["example"].as_object().unwrap().keys() {
+                assert!(fields.contains_key(field), "{path}: {field}");
+            }
+        }
+        assert!(!body["example"].is_null(), "{path}");
+        server.post(path, &body["example"]).ok();
+    }
+    assert!(["/mcp", "/invocations", "/v1/search"].iter().all(|path| paths.contains_key(*path)));
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "{ids:?}");
+}
+
 /// Whether a path is of a route.
 fn fits(route: &str, path: &str) -> bool {
     let (route, path): (Vec<&str>, Vec<&str>) = (route.split('/').collect(), path.split('/').collect());

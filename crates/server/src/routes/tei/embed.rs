@@ -53,6 +53,7 @@ pub(in crate::routes) fn output(
     post,
     path = "/embed",
     tag = "Embedding",
+    request_body(content = EmbedRequest, example = json!({ "inputs": ["A toller lures ducks."] })),
     responses((status = 200, body = Vec<Vec<f32>>), TeiFailures)
 )]
 pub(in crate::routes) async fn embed(
@@ -89,6 +90,7 @@ pub(in crate::routes) struct EmbedAllRequest {
     post,
     path = "/embed_all",
     tag = "Embedding",
+    request_body(content = EmbedAllRequest, example = json!({ "inputs": ["A toller lures ducks."] })),
     responses((status = 200, body = Vec<Vec<Vec<f32>>>), TeiFailures)
 )]
 pub(in crate::routes) async fn embed_all(
@@ -139,6 +141,10 @@ struct SimilarityParameters {
     post,
     path = "/similarity",
     tag = "Embedding",
+    request_body(
+        content = SimilarityRequest,
+        example = json!({ "inputs": { "source_sentence": "ducks", "sentences": ["ducks", "dogs on lakes"] } })
+    ),
     responses((status = 200, body = Vec<f32>), TeiFailures)
 )]
 pub(in crate::routes) async fn similarity(

@@ -51,6 +51,10 @@ pub(in crate::routes) struct Ranked {
     post,
     path = "/rerank",
     tag = "Reranking",
+    request_body(
+        content = RerankRequest,
+        example = json!({ "query": "who lures ducks?", "texts": ["A toller is a dog.", "An index lists documents."] })
+    ),
     responses((status = 200, body = Vec<Ranked>), TeiFailures)
 )]
 pub(in crate::routes) async fn rerank(
@@ -138,6 +142,10 @@ pub(in crate::routes) struct Prediction {
     post,
     path = "/predict",
     tag = "Reranking",
+    request_body(
+        content = PredictRequest,
+        example = json!({ "inputs": [["who lures ducks?", "A toller is a dog."]] })
+    ),
     responses((status = 200, body = Vec<Prediction>), TeiFailures)
 )]
 pub(in crate::routes) async fn predict(

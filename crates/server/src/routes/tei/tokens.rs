@@ -63,6 +63,7 @@ impl From<TokenInText> for Token {
     post,
     path = "/tokenize",
     tag = "Tokens",
+    request_body(content = TokenizeRequest, example = json!({ "inputs": ["Tollers lure ducks."] })),
     responses((status = 200, body = Vec<Vec<Token>>), TeiFailures)
 )]
 pub(in crate::routes) async fn tokenize(
@@ -130,6 +131,7 @@ pub(in crate::routes) struct DecodeRequest {
     post,
     path = "/decode",
     tag = "Tokens",
+    request_body(content = DecodeRequest, example = json!({ "ids": [1, 2, 3] })),
     responses((status = 200, body = Vec<String>), TeiFailures)
 )]
 pub(in crate::routes) async fn decode(
