@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::ops::Range;
+use std::path::Path;
 
 use toller_store::{Shard, Store};
 
@@ -47,24 +48,34 @@ impl ReadAhead {
 }
 
 /// Bytes of memory that this process may still fill, the system's file cache included: what the system has
-/// available, or what its control group leaves if that is less. `None` if the system does not say.
+/// available, or the limit of its control groups if that is less. `None` if the system does not say.
 #[must_use]
 pub fn available_memory() -> Option<u64> {
     let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
     });
-    let limit = |path: String| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let limits = groups.lines().filter_map(|line| {
+    least_limit(Path::new("/sys/fs/cgroup"), &groups).into_iter().chain(system).min()
+}
+
+/// The least memory limit of the control groups that `groups` lists, as /proc/self/cgroup does, and of those
+/// around them: Slurm limits a job, and its steps are groups in the job's. `root` holds the groups' files.
+fn least_limit(root: &Path, groups: &str) -> Option<u64> {
+    let limits = groups.lines().flat_map(|line| {
         // `0::/path` in version 2, `4:memory:/path` in version 1.
-        match line.splitn(3, ':').collect::<Vec<_>>()[..] {
-            [_, "", path] => limit(format!("/sys/fs/cgroup{path}/memory.max")),
-            [_, "memory", path] => limit(format!("/sys/fs/cgroup/memory{path}/memory.limit_in_bytes")),
-            _ => None,
-        }
+        let (root, file, path) = match line.splitn(3, ':').collect::<Vec<_>>()[..] {
+            [_, "", path] => (root.to_owned(), "memory.max", path),
+            [_, kinds, path] if kinds.split(',').any(|kind| kind == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes", path)
+            }
+            _ => return Vec::new(),
+        };
+        let limit =
+            |group: &Path| fs::read_to_string(root.join(group).join(file)).ok()?.trim().parse::<u64>().ok();
+        Path::new(path.trim_start_matches('/')).ancestors().filter_map(limit).collect::<Vec<_>>()
     });
-    limits.chain(system).min()
+    limits.min()
 }
 
 #[cfg(test)]
@@ -75,7 +86,25 @@ mod tests {
         DType, Encoding, ModelInfo, OpenOptions, Role, Source, Store, StoreSpec, StoreWriter,
     };
 
-    use super::ReadAhead;
+    use super::{ReadAhead, least_limit};
+
+    #[test]
+    fn the_least_limit_of_all_control_groups_counts() -> Result<(), Box<dyn Error>> {
+        let root = tempfile::tempdir()?;
+        let write = |group: &str, file: &str, limit: &str| {
+            let folder = root.path().join(group);
+            std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(folder.join(file), limit))
+        };
+        write("job/step/task", "memory.max", "max\n")?;
+        write("job", "memory.max", "1000\n")?;
+        assert_eq!(least_limit(root.path(), "0::/job/step/task\n"), Some(1000));
+        write("job/step", "memory.max", "700\n")?;
+        assert_eq!(least_limit(root.path(), "0::/job/step/task\n"), Some(700));
+        assert_eq!(least_limit(root.path(), "0::/other\n"), None);
+        write("memory/job", "memory.limit_in_bytes", "500\n")?;
+        assert_eq!(least_limit(root.path(), "4:cpu:/job\n3:memory:/job/step\n"), Some(500));
+        Ok(())
+    }
 
     #[test]
     fn only_the_rows_that_are_searched_count() -> Result<(), Box<dyn Error>> {

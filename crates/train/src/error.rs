@@ -263,7 +263,9 @@ impl Explain for TrainError {
             }
             Self::NoBoundary => "give a dev set with texts of several segments".into(),
             Self::Untrainable(_) => {
-                "choose a model that can be trained: BERT, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT or DPR".into()
+                "choose a model that can be trained: BERT, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT, ELECTRA or \
+                 DPR"
+                    .into()
             }
             Self::Dtype(_) => remedy!("use {} f32 or bf16", Setting::Dtype),
             Self::NoGradient(_) => "report this, with the model".into(),
