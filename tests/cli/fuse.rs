@@ -1,5 +1,8 @@
 //! `toller fuse` and `toller tune alpha` from outside.
 
+use std::io::Read;
+
+use flate2::read::GzDecoder;
 use serde_json::json;
 
 use crate::support::{Workspace, assert_has};
@@ -156,6 +159,13 @@ fn alpha_is_written_as_table_and_csv() {
         "alpha    RR@10\n0        0.3333\n0.5      0.3333\n0.75     0.3750*\n1        0.3750\n"
     );
     table.says(["best: --alpha 0.75 (RR@10 0.3750)"]);
+    // The end of a name says whether a file is compressed; the second time, the figure is recognized.
+    for _ in 0..2 {
+        workspace.runs(&format!("{tune} --plot alpha.svg.gz"));
+        let mut svg = String::new();
+        GzDecoder::new(workspace.read("alpha.svg.gz").as_slice()).read_to_string(&mut svg).unwrap();
+        assert!(svg.starts_with("<svg"), "{svg}");
+    }
     let csv = workspace.runs(&format!("{tune} --format csv -q"));
     assert!(csv.stdout.starts_with("alpha,RR@10\n0,0.3333333333333333\n"), "{}", csv.stdout);
 }

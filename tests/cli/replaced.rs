@@ -79,6 +79,23 @@ fn a_sheet_of_errors_that_is_filled_in_stays() {
     workspace.toller(diff).fails(2, &["sheet.csv is there already"]);
 }
 
+/// Neither can be told from other files.
+#[test]
+fn a_comparison_in_text_or_json_replaces_nothing_unasked() {
+    let workspace = workspace();
+    workspace.write("qrels.txt", "q1 0 d9 1\nq2 0 d9 1\n");
+    workspace.write("notes", "mine");
+    for format in ["text", "json"] {
+        let diff = format!("diff a.run --qrels qrels.txt --failed-at 1 --format {format} --output");
+        workspace
+            .toller(&format!("{diff} notes"))
+            .fails(2, &["notes is there already", "or add --overwrite"]);
+        assert_eq!(workspace.read("notes"), b"mine");
+        workspace.runs(&format!("{diff} {format}.out"));
+        workspace.runs(&format!("{diff} {format}.out --overwrite"));
+    }
+}
+
 #[test]
 fn a_recipe_leaves_sheets_to_people() {
     let workspace = workspace();

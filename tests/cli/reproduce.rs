@@ -197,5 +197,10 @@ fn the_page_and_the_markdown_have_what_was_measured() {
     workspace
         .toller("reproduce --markdown results.md")
         .fails(2, &["results.md is there already, and it is not what `toller reproduce` writes"]);
+    for flag in ["--output", "--markdown"] {
+        workspace
+            .toller(&format!("reproduce --json {flag} -"))
+            .fails(2, &[&format!("{flag} - and --json would both write to stdout"), "hint: give"]);
+    }
     workspace.toller("reproduce --configs none").fails(1, &["cannot read none"]);
 }

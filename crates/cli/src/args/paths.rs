@@ -150,9 +150,14 @@ impl OutputPath {
 
     /// Refuses stdout if the result goes there too.
     pub fn check_free_of_json(&self, ui: &Ui) -> Result<(), UsageError> {
+        self.check_flag_free_of_json("--output", ui)
+    }
+
+    /// The same for what another flag names.
+    pub fn check_flag_free_of_json(&self, flag: &str, ui: &Ui) -> Result<(), UsageError> {
         if self.is_stdout() && ui.json {
-            let message = "--output - and --json would both write to stdout";
-            return Err(UsageError::new(message, "give --output a file"));
+            let message = format!("{flag} - and --json would both write to stdout");
+            return Err(UsageError::new(message, format!("give {flag} a file")));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use toller_files::AtomicFile;
+use toller_files::{AtomicFile, CompressedWriter, FileError};
 use toller_plot::Figure;
 
 use super::paths::OutputPath;
@@ -17,7 +17,7 @@ pub struct PlotArgs {
 }
 
 /// The file of a figure that is not drawn yet.
-pub struct Plot(Option<AtomicFile>);
+pub struct Plot(Option<(OutputPath, CompressedWriter<AtomicFile>)>);
 
 impl PlotArgs {
     /// Creates the file, if one was asked for. Do so before the work: a file that cannot be written then
@@ -32,14 +32,14 @@ impl Plot {
     pub fn create(path: &OutputPath) -> crate::Result<Self> {
         path.check_ending("a figure in SVG", "svg")?;
         path.check_replaces("a figure in SVG", |file| begins_with(file, "<svg"))?;
-        Ok(Self(Some(AtomicFile::create(path)?)))
+        Ok(Self(Some((path.clone(), CompressedWriter::create(&**path)?))))
     }
 
     /// Draws the figure, if that was asked for.
     pub fn draw(self, figure: impl FnOnce() -> Figure) -> crate::Result<()> {
-        if let Some(mut file) = self.0 {
-            file.write_all(figure().to_svg()?.as_bytes())?;
-            file.commit()?;
+        if let Some((path, mut file)) = self.0 {
+            let written = file.write_all(figure().to_svg()?.as_bytes()).and_then(|()| file.finish());
+            written.map_err(FileError::on("write", &*path))?.commit()?;
         }
         Ok(())
     }

@@ -165,7 +165,7 @@ fn check_usage<'a>(args: &'a DiffArgs, ui: &Ui) -> Result<&'a QrelsArgs, UsageEr
             args.overwrite.check(&args.output, PAGE, is_page)?;
         }
         FormatArg::Csv => args.overwrite.check(&args.output, EMPTY_SHEET, tally::is_empty)?,
-        FormatArg::Text | FormatArg::Json => {}
+        FormatArg::Text | FormatArg::Json => args.overwrite.check_new(&args.output)?,
     }
     Ok(qrels)
 }

@@ -42,8 +42,12 @@ pub struct ReproduceArgs {
 
 /// Looks at every recipe and writes what was asked for.
 pub fn run(args: &ReproduceArgs, ui: &Ui) -> crate::Result<()> {
-    args.output.as_ref().map_or(Ok(()), OutputPath::check_page)?;
+    if let Some(page) = &args.output {
+        page.check_free_of_json(ui)?;
+        page.check_page()?;
+    }
     if let Some(table) = &args.markdown {
+        table.check_flag_free_of_json("--markdown", ui)?;
         table.check_replaces("what `toller reproduce` writes in Markdown", output::is_markdown)?;
     }
     let files = toml_files(args)?;
