@@ -32,14 +32,14 @@ impl Plot {
     pub fn create(path: &OutputPath) -> crate::Result<Self> {
         path.check_ending("a figure in SVG", "svg")?;
         path.check_replaces("a figure in SVG", |file| begins_with(file, "<svg"))?;
-        Ok(Self(Some((path.clone(), CompressedWriter::create(&**path)?))))
+        Ok(Self(Some((path.clone(), CompressedWriter::create(path)?))))
     }
 
     /// Draws the figure, if that was asked for.
     pub fn draw(self, figure: impl FnOnce() -> Figure) -> crate::Result<()> {
         if let Some((path, mut file)) = self.0 {
             let written = file.write_all(figure().to_svg()?.as_bytes()).and_then(|()| file.finish());
-            written.map_err(FileError::on("write", &*path))?.commit()?;
+            written.map_err(FileError::on("write", &path))?.commit()?;
         }
         Ok(())
     }
