@@ -192,10 +192,7 @@ impl Engine {
         if model.tower(Role::Passage).pooling_is_assumed() {
             self.notify(Event::PoolingAssumed { model: name });
         }
-        let unexpected = model.unexpected_tensors();
-        if let Some(first) = unexpected.first() {
-            self.notify(Event::UnexpectedTensors { model: name, count: unexpected.len(), first });
-        }
+        self.warn_of_tensors(name, model.unexpected_tensors().into_iter());
         let name = match query_model {
             Some(query_model) => format!("{name} with {query_model} for queries"),
             None => name.to_owned(),
@@ -217,6 +214,16 @@ impl Engine {
         name: &str,
         options: &CrossEncoderOptions,
     ) -> Result<CrossEncoder, EngineError> {
-        Ok(CrossEncoder::load(&self.resolve(name)?.directory, options)?)
+        let model = CrossEncoder::load(&self.resolve(name)?.directory, options)?;
+        self.warn_of_tensors(name, model.unexpected_tensors().iter().map(String::as_str));
+        Ok(model)
+    }
+
+    /// Warns of tensors that a model's architecture has no place for.
+    fn warn_of_tensors<'a>(&self, model: &str, mut unexpected: impl ExactSizeIterator<Item = &'a str>) {
+        let count = unexpected.len();
+        if let Some(first) = unexpected.next() {
+            self.notify(Event::UnexpectedTensors { model, count, first });
+        }
     }
 }

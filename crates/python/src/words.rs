@@ -58,7 +58,7 @@ pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
         )),
         Event::CpuChosen(Some(error)) => {
             let hint = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            session.warn(format!("the CPU is searched: {error}{hint}"));
+            session.warn(format!("computing on the CPU: {error}{hint}"));
         }
         Event::TextsElsewhere { directory } => session.warn(format!(
             "{} cannot be written; the texts are indexed elsewhere",

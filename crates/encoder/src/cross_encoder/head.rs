@@ -94,6 +94,7 @@ impl HeadPlan {
             let dense = loader.linear(names.dense, hidden, hidden, bias, Place::Head)?;
             head.push(Step::Dense(dense, activation), hidden);
         }
+        let unexpected_tensors = parameters.unexpected();
         let outside = parameters.outside();
         if seed.is_none() && !outside.has(&format!("{}.weight", names.output)) {
             let what = "scoring pairs with a model without a classification head";
@@ -132,6 +133,6 @@ impl HeadPlan {
         head.push(Step::Dense(backend.linear(output, Place::Head)?, Activation::Identity), *labels);
         let length = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
         let output_norms = weight.values().chunks_exact(hidden).map(length).collect();
-        Ok((head, FoundHead { output_norms, prefix }))
+        Ok((head, FoundHead { output_norms, prefix, unexpected_tensors }))
     }
 }

@@ -80,6 +80,7 @@ pub struct CrossEncoder {
     network: Box<dyn Encode>,
     plan: ClassifierPlan,
     labels: Vec<String>,
+    unexpected_tensors: Vec<String>,
     /// The class of a model with a new classifier.
     new_class: Option<Class>,
     scoring: Scoring,
@@ -119,6 +120,8 @@ pub(crate) struct FoundHead {
     pub(crate) output_norms: Vec<f64>,
     /// The beginning of the transformer's tensors' names in the files.
     prefix: String,
+    /// Tensors of the transformer that its architecture has no place for.
+    unexpected_tensors: Vec<String>,
 }
 
 impl CrossEncoder {
@@ -169,7 +172,7 @@ impl CrossEncoder {
             .transpose()?;
         let seed = new_head.map(|new_head| new_head.seed);
         let plan = ClassifierPlan { folder: folder.clone(), config, head, labels, seed };
-        let (network, FoundHead { prefix, .. }) =
+        let (network, FoundHead { prefix, unexpected_tensors, .. }) =
             compute::open(&plan, &options.compute, options.dtype, &mut fingerprint)?;
         Ok(Self {
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
@@ -178,6 +181,7 @@ impl CrossEncoder {
             tokenizer,
             truncation: options.truncation,
             labels: classifier.labels,
+            unexpected_tensors,
             new_class: architecture.map(|architecture| Class {
                 architecture,
                 task: "ForSequenceClassification",
@@ -225,6 +229,12 @@ impl CrossEncoder {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.plan.folder
+    }
+
+    /// Tensors of the encoder that its architecture has no place for, so that they have no effect.
+    #[must_use]
+    pub fn unexpected_tensors(&self) -> &[String] {
+        &self.unexpected_tensors
     }
 
     /// The class of transformers that a model with a new classifier has; `None` if the classifier is the one

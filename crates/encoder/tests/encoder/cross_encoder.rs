@@ -35,6 +35,7 @@ fn cases(folder: &Path) -> Vec<Case> {
 
 fn check(folder: &Path, options: &CrossEncoderOptions) {
     let model = CrossEncoder::load(folder, options).unwrap();
+    assert!(model.unexpected_tensors().is_empty(), "{:?}", model.unexpected_tensors());
     let cases = cases(folder);
     assert!(cases.len() > 10);
     let pairs: Vec<Tokens> =
@@ -155,6 +156,26 @@ fn a_query_that_leaves_no_room_is_an_error_unless_both_may_be_cut() -> Result<()
         CrossEncoder::load(&folder, &too_short).err(),
         Some(EncoderError::Tokenizer(TokenizerError::MaxLength { .. }))
     ));
+    Ok(())
+}
+
+#[test]
+fn tensors_without_a_place_are_reported() -> Result<(), Box<dyn std::error::Error>> {
+    let copy = Copy::of(&fixture("cross-encoders/bert"));
+    let file = copy.path().join("model.safetensors");
+    let bytes = std::fs::read(&file)?;
+    let start = 8 + usize::try_from(u64::from_le_bytes(bytes[..8].try_into()?))?;
+    let mut header: serde_json::Value = serde_json::from_slice(&bytes[8..start])?;
+    let end = bytes.len() - start;
+    // What is outside of the encoder belongs to other heads.
+    for (name, at) in [("bert.adapter.weight", end), ("other.weight", end + 4)] {
+        header[name] = serde_json::json!({"dtype": "F32", "shape": [1], "data_offsets": [at, at + 4]});
+    }
+    let header = header.to_string();
+    let parts = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &bytes[start..], &[0; 8]];
+    std::fs::write(&file, parts.concat())?;
+    let model = CrossEncoder::load(copy.path(), &CrossEncoderOptions::default())?;
+    assert_eq!(model.unexpected_tensors(), ["adapter.weight"]);
     Ok(())
 }
 
