@@ -200,7 +200,7 @@ fn the_page_and_the_markdown_have_what_was_measured() {
     for flag in ["--output", "--markdown"] {
         workspace
             .toller(&format!("reproduce --json {flag} -"))
-            .fails(2, &[&format!("{flag} - and --json would both write to stdout"), "hint: give"]);
+            .fails(2, &[&format!("{flag} - and --json would both write to stdout")]);
     }
     workspace.toller("reproduce --configs none").fails(1, &["cannot read none"]);
 }

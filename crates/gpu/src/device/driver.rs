@@ -214,8 +214,8 @@ impl CudaDevice {
         self.check("cuCtxSetCurrent", self.context.bind_to_thread())
     }
 
-    /// The kernel with this name. Modules are loaded as far as they are needed: the driver of a GPU that is newer
-    /// than the compiler compiles each of them, which takes seconds.
+    /// The kernel with this name. Modules are loaded as far as they are needed: the driver of a GPU that is
+    /// newer than the compiler compiles each of them, which takes seconds.
     fn find(
         &self,
         modules: &mut HashMap<&'static str, Arc<CudaModule>>,
