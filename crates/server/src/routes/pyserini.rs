@@ -92,6 +92,7 @@ fn system(index: &str) -> Result<System, Failure> {
 #[utoipa::path(
     get,
     path = "/v1/{index}/search",
+    operation_id = "pyserini_search",
     tag = "Pyserini",
     params(("index" = System, Path), Asking),
     responses((status = 200, body = Candidates), OwnFailures)
@@ -138,6 +139,7 @@ pub(super) struct Fetched {
 #[utoipa::path(
     get,
     path = "/v1/{index}/doc/{docid}",
+    operation_id = "pyserini_document",
     tag = "Pyserini",
     params(("index" = System, Path), ("docid" = String, Path)),
     responses((status = 200, body = Fetched), OwnFailures)
