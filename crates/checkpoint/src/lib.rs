@@ -8,6 +8,7 @@ mod files;
 mod fingerprint;
 mod json;
 mod manifest;
+mod model_type;
 mod parameters;
 mod safetensors;
 mod tensor;
@@ -19,6 +20,7 @@ pub use files::{ModuleEntry, TOKENIZER_FILES, TOWERS, read_modules, stays_inside
 pub use fingerprint::Fingerprint;
 pub use json::{read_json, required_json};
 pub use manifest::{CheckpointCopy, KnownModel, MANIFESTS, PypiCopy};
+pub use model_type::ModelType;
 pub use parameters::Parameters;
 pub use tensor::Tensor;
 pub use weights::{PICKLE_INDEX, SAFETENSORS_INDEX, choose as choose_weights};

@@ -2,45 +2,44 @@
 
 use std::path::Path;
 
-use toller_checkpoint::ModelError;
+use toller_checkpoint::{ModelError, ModelType};
 
 use crate::EncoderError;
 
 /// An architecture whose classifiers transformers has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Architecture {
-    model_type: &'static str,
     /// The beginning of its classes' names.
     class: &'static str,
     /// The beginning of its tensors' names in a model with a head.
     prefix: &'static str,
 }
 
-const fn architecture(model_type: &'static str, class: &'static str, prefix: &'static str) -> Architecture {
-    Architecture { model_type, class, prefix }
-}
-
-const ARCHITECTURES: [Architecture; 8] = [
-    architecture("bert", "Bert", "bert."),
-    architecture("electra", "Electra", "electra."),
-    architecture("ernie", "Ernie", "ernie."),
-    architecture("roberta", "Roberta", "roberta."),
-    architecture("xlm-roberta", "XLMRoberta", "roberta."),
-    architecture("camembert", "Camembert", "roberta."),
-    architecture("mpnet", "MPNet", "mpnet."),
-    architecture("distilbert", "DistilBert", "distilbert."),
-];
-
 /// The beginnings of the names of the tensors behind the transformer.
 const HEADS: [&str; 2] = ["classifier", "pre_classifier"];
 
 impl Architecture {
-    /// That of a model_type; `what` is wanted of the model whose configuration is `config_path`.
-    pub(crate) fn of(model_type: &str, what: &str, config_path: &Path) -> Result<Self, EncoderError> {
-        let known = ARCHITECTURES.iter().find(|known| known.model_type == model_type);
-        known.copied().ok_or_else(|| {
-            let what = format!("{what} of model_type {model_type:?}");
-            let supported = ARCHITECTURES.map(|known| known.model_type).join(", ");
+    /// That of a model type, if transformers has classifiers of it that can be written.
+    fn new(model_type: ModelType) -> Option<Self> {
+        let (class, prefix) = match model_type {
+            ModelType::Bert => ("Bert", "bert."),
+            ModelType::Electra => ("Electra", "electra."),
+            ModelType::Ernie => ("Ernie", "ernie."),
+            ModelType::Roberta => ("Roberta", "roberta."),
+            ModelType::XlmRoberta => ("XLMRoberta", "roberta."),
+            ModelType::Camembert => ("Camembert", "roberta."),
+            ModelType::Mpnet => ("MPNet", "mpnet."),
+            ModelType::DistilBert => ("DistilBert", "distilbert."),
+            ModelType::Dpr | ModelType::Realm | ModelType::ModernBert | ModelType::NomicBert => return None,
+        };
+        Some(Self { class, prefix })
+    }
+
+    /// That of a model type; `what` is wanted of the model whose configuration is `config_path`.
+    pub(crate) fn of(model_type: ModelType, what: &str, config_path: &Path) -> Result<Self, EncoderError> {
+        Self::new(model_type).ok_or_else(|| {
+            let what = format!("{what} of model_type {:?}", model_type.name());
+            let supported = ModelType::names_that(|known| Self::new(known).is_some());
             ModelError::unsupported(config_path, what, supported).into()
         })
     }

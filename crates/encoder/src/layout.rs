@@ -212,7 +212,7 @@ impl Layout {
                 self.max_length.or_else(|| read.max_length()).unwrap_or(longest).min(longest)
             }
         };
-        Ok(Tokenizer::load(folder, &read, length, lowercase, &config.model_type, fingerprint)?)
+        Ok(Tokenizer::load(folder, &read, length, lowercase, config.model_type, fingerprint)?)
     }
 
     /// The prompt under the first of these names that the model has, else its default one.

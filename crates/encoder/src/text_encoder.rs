@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, Parameters, Tensor};
 use toller_nn::{Activation, Backend, Pooling, Work};
 use toller_tokenizer::{Side, Tokenizer, Tokens};
 
@@ -421,7 +421,7 @@ fn choose_pooling(
         |poolings: Vec<Pooling>| PoolingChoice { poolings, uses_pooler: false, is_assumed: false };
     // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1); so is its pooler's
     // output.
-    let is_dpr = config.model_type == "dpr";
+    let is_dpr = config.model_type == ModelType::Dpr;
     match options.pooling {
         Some(TextPooling::Pooler) => {
             return Ok(PoolingChoice { uses_pooler: !is_dpr, ..of_states(vec![Pooling::Cls]) });
@@ -435,7 +435,7 @@ fn choose_pooling(
     if is_dpr {
         return Ok(of_states(vec![Pooling::Cls]));
     }
-    if config.model_type == "realm" {
+    if config.model_type == ModelType::Realm {
         return Ok(PoolingChoice { uses_pooler: true, ..of_states(vec![Pooling::Cls]) });
     }
     if config.is_classifier || config.classifies_tokens {

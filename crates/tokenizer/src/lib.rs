@@ -27,7 +27,7 @@ use self::segments::Cuts;
 use self::template::Template;
 pub use self::tokens::{TokenizedText, Tokens};
 use self::wordpiece::WordPiece;
-use toller_checkpoint::Fingerprint;
+use toller_checkpoint::{Fingerprint, ModelType};
 
 /// How to convert a tokenizer that cannot be read.
 const CONVERT: &str =
@@ -53,14 +53,14 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Loads the tokenizer of a folder for a model of `model_type`. Texts are truncated to `max_length`
+    /// Loads the tokenizer of a folder for a model of that type. Texts are truncated to `max_length`
     /// tokens, special tokens included.
     pub fn load(
         folder: &Path,
         config: &TokenizerConfig,
         max_length: usize,
         lowercase: bool,
-        model_type: &str,
+        model_type: ModelType,
         fingerprint: &mut Fingerprint,
     ) -> Result<Self, TokenizerError> {
         let mut inner = open::open(folder, config, model_type, fingerprint)?;

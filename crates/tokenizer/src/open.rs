@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use toller_checkpoint::{Fingerprint, ModelError, TOKENIZER_FILES};
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, TOKENIZER_FILES};
 use toller_files::{FileError, read_regular};
 
 use super::TokenizerConfig;
@@ -17,7 +17,7 @@ use crate::TokenizerError;
 pub(super) fn open(
     folder: &Path,
     config: &TokenizerConfig,
-    model_type: &str,
+    model_type: ModelType,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
     let file = TOKENIZER_FILES.into_iter().find(|name| folder.join(name).is_file());

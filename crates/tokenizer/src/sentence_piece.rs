@@ -11,7 +11,7 @@ use tokenizers::pre_tokenizers::metaspace::{Metaspace, PrependScheme};
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::roberta::RobertaProcessing;
-use toller_checkpoint::{Fingerprint, ModelError};
+use toller_checkpoint::{Fingerprint, ModelError, ModelType};
 use toller_files::FileError;
 
 use super::TokenizerConfig;
@@ -63,7 +63,7 @@ const USER_DEFINED: i32 = 4;
 pub(super) fn sentence_piece(
     path: &Path,
     config: &TokenizerConfig,
-    model_type: &str,
+    model_type: ModelType,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
     let bytes = std::fs::read(path).map_err(FileError::on("read", path))?;
@@ -84,11 +84,11 @@ pub(super) fn sentence_piece(
     let [unknown, pad, mask] = [("unk_token", "<unk>"), ("pad_token", "<pad>"), ("mask_token", "<mask>")]
         .map(|(name, default)| special(name, default));
     let (first, skipped) = match model_type {
-        "xlm-roberta" => {
+        ModelType::XlmRoberta => {
             let [cls, sep] = [special("bos_token", "<s>"), special("eos_token", "</s>")];
             (vec![(cls, 0.0), (pad, 0.0), (sep, 0.0), (unknown, 0.0)], 3)
         }
-        "camembert" => {
+        ModelType::Camembert => {
             let unused = |name: &str, score| (format!("{name}NOTUSED"), score);
             let first = vec![
                 unused("<s>", 0.0),
@@ -99,7 +99,10 @@ pub(super) fn sentence_piece(
             ];
             (first, 1)
         }
-        other => return Err(unsupported(format!("a SentencePiece model with model_type {other:?}")).into()),
+        other => {
+            let what = format!("a SentencePiece model with model_type {:?}", other.name());
+            return Err(unsupported(what).into());
+        }
     };
     let symbols = model.pieces.iter().filter(|piece| [CONTROL, USER_DEFINED].contains(&piece.kind()));
     let symbols = symbols
@@ -120,7 +123,8 @@ pub(super) fn sentence_piece(
         PreTokenizerWrapper::Metaspace(Metaspace::new('▁', prepend_scheme(config), true)),
     ])));
     let specials = Specials::read(config, &ROBERTA);
-    let specials = if model_type == "camembert" { specials.with_lstrip("mask_token") } else { specials };
+    let specials =
+        if model_type == ModelType::Camembert { specials.with_lstrip("mask_token") } else { specials };
     specials.with(symbols).add_to(&mut tokenizer, path, fingerprint)?;
     let around = |name: &str, default: &str| {
         let token = config.special(name, default).content;

@@ -12,7 +12,7 @@ use toller_testing::{repository, shared_path};
 
 use super::{PairTruncation, Side, Tokenizer, TokenizerConfig};
 use crate::tokens::Tokens;
-use toller_checkpoint::Fingerprint;
+use toller_checkpoint::{Fingerprint, ModelType};
 
 /// The fixtures with a tokenizer of each kind.
 fn folders() -> Vec<PathBuf> {
@@ -30,7 +30,7 @@ fn load(folder: &Path, max_length: usize) -> Tokenizer {
     let config = TokenizerConfig::read(folder).unwrap();
     let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
     let model: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let model_type = model["model_type"].as_str().unwrap();
+    let model_type = model["model_type"].as_str().unwrap().parse().unwrap();
     Tokenizer::load(folder, &config, max_length, false, model_type, &mut Fingerprint::new()).unwrap()
 }
 
@@ -224,7 +224,8 @@ fn a_tokenizer_that_is_no_json_is_an_error() {
         damaged[at] = 0;
         std::fs::write(folder.path().join("tokenizer.json"), damaged).unwrap();
         let config = TokenizerConfig::read(folder.path()).unwrap();
-        let loaded = Tokenizer::load(folder.path(), &config, 9, false, "bert", &mut Fingerprint::new());
+        let loaded =
+            Tokenizer::load(folder.path(), &config, 9, false, ModelType::Bert, &mut Fingerprint::new());
         assert!(loaded.is_err(), "byte {at}");
     }
 }

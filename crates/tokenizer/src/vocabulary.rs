@@ -7,7 +7,7 @@ use tokenizers::normalizers::bert::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::processors::template::TemplateProcessing;
-use toller_checkpoint::{Fingerprint, ModelError};
+use toller_checkpoint::{Fingerprint, ModelError, ModelType};
 use toller_files::FileError;
 
 use super::TokenizerConfig;
@@ -47,7 +47,7 @@ const BERT_CLASSES: [&str; 10] = [
 pub(super) fn word_piece(
     path: &Path,
     config: &TokenizerConfig,
-    model_type: &str,
+    model_type: ModelType,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
     let config_error = |problem: String| ModelError::Config { problem, path: path.to_owned() };
@@ -55,7 +55,7 @@ pub(super) fn word_piece(
     let is_mpnet = match class {
         Some("MPNetTokenizer") => true,
         Some(class) if BERT_CLASSES.contains(&class) => false,
-        None => model_type == "mpnet",
+        None => model_type == ModelType::Mpnet,
         Some(class) => {
             let what = format!("the tokenizer {class} without its tokenizer.json");
             let supported = format!("MPNetTokenizer, {}; {}", BERT_CLASSES.join(", "), super::CONVERT);

@@ -2,7 +2,7 @@
 //! ELECTRA, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT, DPR's encoders, REALM's and MPNet.
 
 use serde::Deserialize;
-
+use toller_checkpoint::ModelType;
 use toller_nn::NormPlacement;
 
 use super::{AttentionConfig, NormConfig, Positions, Projection, Refusal, TransformerConfig, names, two};
@@ -67,7 +67,7 @@ fn mpnet_buckets() -> usize {
     MPNET_BUCKETS
 }
 
-pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Refusal> {
+pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfig, Refusal> {
     let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
     if let Some(kind) = raw.position_embedding_type.filter(|kind| kind != "absolute") {
         return Err(Refusal::Unsupported(format!("position_embedding_type {kind:?}")));
@@ -76,35 +76,35 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         return Err(Refusal::Unsupported("a decoder (is_decoder)".to_owned()));
     }
     let (names, positions) = match model_type {
-        "distilbert" => (names::DISTILBERT, Positions::FromZero),
+        ModelType::DistilBert => (names::DISTILBERT, Positions::FromZero),
         // MPNet's own padding id, which may differ from the tokenizer's.
-        "mpnet" => (names::MPNET, Positions::AfterPadding(1)),
-        "roberta" | "xlm-roberta" | "camembert" => {
+        ModelType::Mpnet => (names::MPNET, Positions::AfterPadding(1)),
+        ModelType::Roberta | ModelType::XlmRoberta | ModelType::Camembert => {
             (names::BERT, Positions::AfterPadding(raw.pad_token_id.unwrap_or(1)))
         }
         _ => (names::BERT, Positions::FromZero),
     };
-    let relative_buckets = (model_type == "mpnet").then_some(raw.relative_attention_num_buckets);
+    let relative_buckets = (model_type == ModelType::Mpnet).then_some(raw.relative_attention_num_buckets);
     if let Some(buckets) = relative_buckets.filter(|buckets| *buckets < MPNET_BUCKETS) {
         return Err(Refusal::Unsupported(format!("relative_attention_num_buckets {buckets}")));
     }
     // transformers' defaults.
-    let default_activation = if model_type == "realm" { "gelu_new" } else { "gelu" };
+    let default_activation = if model_type == ModelType::Realm { "gelu_new" } else { "gelu" };
     let activation = raw.hidden_act.as_deref().unwrap_or(default_activation);
     let projection = match model_type {
-        "dpr" => Some(Projection { dim: raw.projection_dim, names: names::DPR_PROJECTION }),
-        "realm" => Some(Projection { dim: raw.retriever_proj_size, names: names::REALM_PROJECTION }),
+        ModelType::Dpr => Some(Projection { dim: raw.projection_dim, names: names::DPR_PROJECTION }),
+        ModelType::Realm => Some(Projection { dim: raw.retriever_proj_size, names: names::REALM_PROJECTION }),
         _ => None,
     };
-    let has_token_types = !matches!(model_type, "distilbert" | "mpnet");
-    let has_task_types = model_type == "ernie" && raw.use_task_id;
+    let has_token_types = !matches!(model_type, ModelType::DistilBert | ModelType::Mpnet);
+    let has_task_types = model_type == ModelType::Ernie && raw.use_task_id;
     Ok(TransformerConfig {
-        model_type: model_type.to_owned(),
+        model_type,
         names,
         other_names: None,
         vocabulary: raw.vocab_size,
         hidden: raw.hidden_size,
-        embedding: if model_type == "electra" { raw.embedding_size } else { raw.hidden_size },
+        embedding: if model_type == ModelType::Electra { raw.embedding_size } else { raw.hidden_size },
         layers: raw.num_hidden_layers,
         intermediate: raw.intermediate_size,
         activation: activation.parse().map_err(Refusal::invalid)?,
@@ -116,7 +116,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         down_bias: true,
         norm: NormConfig {
             // DistilBERT's is fixed.
-            epsilon: raw.layer_norm_eps.filter(|_| model_type != "distilbert").unwrap_or(1e-12),
+            epsilon: raw.layer_norm_eps.filter(|_| model_type != ModelType::DistilBert).unwrap_or(1e-12),
             bias: true,
             placement: NormPlacement::After,
         },

@@ -10,7 +10,7 @@ mod rope;
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_checkpoint::ModelError;
+use toller_checkpoint::{Fingerprint, ModelError, ModelType};
 use toller_files::FileError;
 use toller_ir::in_words_of_json;
 use toller_nn::{Activation, NormPlacement};
@@ -19,7 +19,6 @@ pub(crate) use self::names::{Names, ProjectionNames, QkvNames, UpNames};
 pub use self::prefix::NewPrefix;
 pub(crate) use self::prefix::PrefixConfig;
 use crate::EncoderError;
-use toller_checkpoint::Fingerprint;
 
 /// How the model gets a token's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,8 +103,7 @@ pub(crate) struct NormConfig {
 /// A transformer encoder.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TransformerConfig {
-    /// `model_type` of config.json.
-    pub(crate) model_type: String,
+    pub(crate) model_type: ModelType,
     pub(crate) names: Names,
     /// Other names that the tensors may have.
     pub(crate) other_names: Option<Names>,
@@ -142,9 +140,6 @@ pub(crate) struct TransformerConfig {
 
 /// The most layers of a model: more is damage, and not a model.
 const MOST_LAYERS: usize = 1024;
-
-/// The `model_type`s that can be run.
-const SUPPORTED: &str = "bert, electra, ernie, roberta, xlm-roberta, camembert, distilbert, dpr, realm, mpnet, modernbert, nomic_bert";
 
 /// Why a configuration is refused.
 enum Refusal {
@@ -183,7 +178,8 @@ impl TransformerConfig {
         Self::parse(&text).map_err(|refusal| {
             EncoderError::from(match refusal {
                 Refusal::Unsupported(what) => {
-                    let supported = format!("model_type {SUPPORTED}, as transformers makes them by default");
+                    let known = ModelType::NAMES.join(", ");
+                    let supported = format!("model_type {known}, as transformers makes them by default");
                     ModelError::unsupported(path, what, supported)
                 }
                 Refusal::Invalid(problem) => ModelError::Config { path: path.to_owned(), problem },
@@ -195,13 +191,21 @@ impl TransformerConfig {
         // The type first: in another architecture's configuration the fields of the ones below may be
         // missing.
         let common: Common = serde_json::from_str(text).map_err(Refusal::invalid)?;
-        let model_type = common.model_type.ok_or_else(|| Refusal::invalid("no \"model_type\""))?;
-        let mut config = match model_type.as_str() {
-            "bert" | "electra" | "ernie" | "dpr" | "realm" | "roberta" | "xlm-roberta" | "camembert"
-            | "distilbert" | "mpnet" => bert::read(text, &model_type)?,
-            "modernbert" => modernbert::read(text, &model_type)?,
-            "nomic_bert" => nomic_bert::read(text, &model_type)?,
-            other => return Err(Refusal::Unsupported(format!("model_type {other:?}"))),
+        let name = common.model_type.ok_or_else(|| Refusal::invalid("no \"model_type\""))?;
+        let model_type = name.parse().map_err(|_| Refusal::Unsupported(format!("model_type {name:?}")))?;
+        let mut config = match model_type {
+            ModelType::Bert
+            | ModelType::Electra
+            | ModelType::Ernie
+            | ModelType::Roberta
+            | ModelType::XlmRoberta
+            | ModelType::Camembert
+            | ModelType::DistilBert
+            | ModelType::Dpr
+            | ModelType::Realm
+            | ModelType::Mpnet => bert::read(text, model_type)?,
+            ModelType::ModernBert => modernbert::read(text)?,
+            ModelType::NomicBert => nomic_bert::read(text)?,
         };
         let architectures = common.architectures.unwrap_or_default();
         let ends = |ending: &str| architectures.iter().any(|name| name.ends_with(ending));

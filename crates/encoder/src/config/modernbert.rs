@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-
-use super::rope::theta_of;
+use toller_checkpoint::ModelType;
 use toller_nn::NormPlacement;
 
+use super::rope::theta_of;
 use super::{
     AttentionConfig, LocalAttention, LocalLayers, NormConfig, Positions, Refusal, TransformerConfig, names,
 };
@@ -74,7 +74,7 @@ fn global_theta() -> f64 {
 
 const LOCAL_THETA: f64 = 10_000.0;
 
-pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Refusal> {
+pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
     let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
     if let Some(scaling) = raw.rope_scaling {
         return Err(Refusal::Unsupported(format!("rope_scaling {scaling}")));
@@ -91,7 +91,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         None => LocalLayers::AllButEvery(raw.global_attn_every_n_layers),
     };
     Ok(TransformerConfig {
-        model_type: model_type.to_owned(),
+        model_type: ModelType::ModernBert,
         names: names::MODERNBERT,
         other_names: None,
         vocabulary: raw.vocab_size,

@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use toller_checkpoint::ModelType;
 use toller_nn::{Activation, NormPlacement};
 
 use super::rope::theta_of;
@@ -83,16 +84,12 @@ fn epsilon() -> f64 {
     1e-12
 }
 
-pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Refusal> {
+pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
     let fields: Value = serde_json::from_str(text).map_err(Refusal::invalid)?;
-    if fields.get("n_embd").is_some() {
-        read_original(text, model_type)
-    } else {
-        read_native(text, model_type)
-    }
+    if fields.get("n_embd").is_some() { read_original(text) } else { read_native(text) }
 }
 
-fn read_original(text: &str, model_type: &str) -> Result<TransformerConfig, Refusal> {
+fn read_original(text: &str) -> Result<TransformerConfig, Refusal> {
     let raw: Original = serde_json::from_str(text).map_err(Refusal::invalid)?;
     let refused = [
         (raw.rotary_emb_fraction != 1.0, format!("rotary_emb_fraction {}", raw.rotary_emb_fraction)),
@@ -131,7 +128,7 @@ fn read_original(text: &str, model_type: &str) -> Result<TransformerConfig, Refu
     let too_large = || Refusal::Invalid("a size is too large".to_owned());
     let vocabulary = raw.vocab_size.checked_next_multiple_of(raw.pad_vocab_size_multiple.max(1));
     Ok(TransformerConfig {
-        model_type: model_type.to_owned(),
+        model_type: ModelType::NomicBert,
         names,
         other_names,
         vocabulary: vocabulary.ok_or_else(too_large)?,
@@ -159,7 +156,7 @@ fn read_original(text: &str, model_type: &str) -> Result<TransformerConfig, Refu
     })
 }
 
-fn read_native(text: &str, model_type: &str) -> Result<TransformerConfig, Refusal> {
+fn read_native(text: &str) -> Result<TransformerConfig, Refusal> {
     let raw: Native = serde_json::from_str(text).map_err(Refusal::invalid)?;
     if let Some(size) =
         raw.head_dim.filter(|size| size.checked_mul(raw.num_attention_heads) != Some(raw.hidden_size))
@@ -167,7 +164,7 @@ fn read_native(text: &str, model_type: &str) -> Result<TransformerConfig, Refusa
         return Err(Refusal::Unsupported(format!("head_dim {size} in {} heads", raw.num_attention_heads)));
     }
     Ok(TransformerConfig {
-        model_type: model_type.to_owned(),
+        model_type: ModelType::NomicBert,
         names: names::NOMIC_BERT_TRANSFORMERS,
         other_names: Some(names::NOMIC_BERT),
         vocabulary: raw.vocab_size,

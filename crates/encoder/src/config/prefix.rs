@@ -70,7 +70,7 @@ impl TransformerConfig {
         let Some(prefix) = found.or(new) else { return Ok(self) };
         let path = folder.join("config.json");
         if self.positions == Positions::Rotary || self.attention.relative_buckets.is_some() {
-            let what = format!("a prefix for model_type {:?}", self.model_type);
+            let what = format!("a prefix for model_type {:?}", self.model_type.name());
             let supported = "prefixes for models with position embeddings: BERT, RoBERTa and their like";
             return Err(ModelError::unsupported(path, what, supported).into());
         }

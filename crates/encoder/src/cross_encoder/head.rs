@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, Parameters, Tensor};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
 
 use super::config::ClassifierConfig;
@@ -50,28 +50,32 @@ const MODERNBERT: HeadNames =
     HeadNames { dense: "head.dense", dense_is_inside: false, norm: Some("head.norm"), output: "classifier" };
 
 impl HeadPlan {
+    /// The head of a classifier of an architecture, if there are such classifiers.
+    fn of(model_type: ModelType, classifier: &ClassifierConfig) -> Option<Self> {
+        let (names, pooling, activation, bias) = match model_type {
+            ModelType::Bert | ModelType::Ernie => (BERT, Pooling::Cls, Activation::Tanh, true),
+            ModelType::Roberta | ModelType::XlmRoberta | ModelType::Camembert | ModelType::Mpnet => {
+                (ROBERTA, Pooling::Cls, Activation::Tanh, true)
+            }
+            ModelType::Electra => (ROBERTA, Pooling::Cls, Activation::Gelu, true),
+            ModelType::DistilBert => (DISTILBERT, Pooling::Cls, Activation::Relu, true),
+            ModelType::ModernBert => (MODERNBERT, classifier.pooling, classifier.activation, classifier.bias),
+            ModelType::Dpr | ModelType::Realm | ModelType::NomicBert => return None,
+        };
+        Some(Self { names, pooling, activation, bias })
+    }
+
     /// The head of `config`'s architecture.
     pub(super) fn new(
         config: &TransformerConfig,
         classifier: &ClassifierConfig,
         config_path: &Path,
     ) -> Result<Self, EncoderError> {
-        let (names, pooling, activation, bias) = match config.model_type.as_str() {
-            "bert" | "ernie" => (BERT, Pooling::Cls, Activation::Tanh, true),
-            "roberta" | "xlm-roberta" | "camembert" | "mpnet" => {
-                (ROBERTA, Pooling::Cls, Activation::Tanh, true)
-            }
-            "electra" => (ROBERTA, Pooling::Cls, Activation::Gelu, true),
-            "distilbert" => (DISTILBERT, Pooling::Cls, Activation::Relu, true),
-            "modernbert" => (MODERNBERT, classifier.pooling, classifier.activation, classifier.bias),
-            other => {
-                let what = format!("a cross-encoder of model_type {other:?}");
-                let supported =
-                    "bert, electra, ernie, roberta, xlm-roberta, camembert, mpnet, distilbert, modernbert";
-                return Err(ModelError::unsupported(config_path, what, supported).into());
-            }
-        };
-        Ok(Self { names, pooling, activation, bias })
+        Self::of(config.model_type, classifier).ok_or_else(|| {
+            let what = format!("a cross-encoder of model_type {:?}", config.model_type.name());
+            let supported = ModelType::names_that(|known| Self::of(known, classifier).is_some());
+            ModelError::unsupported(config_path, what, supported).into()
+        })
     }
 
     /// Loads the head of a classifier from the transformer's parameters: one state for a pair, a dense layer,

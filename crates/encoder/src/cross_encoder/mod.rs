@@ -168,7 +168,7 @@ impl CrossEncoder {
         let head = HeadPlan::new(&config, &classifier, &config_path)?;
         let labels = classifier.labels.len();
         let architecture = new_head
-            .map(|_| Architecture::of(&config.model_type, "a new classifier for a model", &config_path))
+            .map(|_| Architecture::of(config.model_type, "a new classifier for a model", &config_path))
             .transpose()?;
         let seed = new_head.map(|new_head| new_head.seed);
         let plan = ClassifierPlan { folder: folder.clone(), config, head, labels, seed };

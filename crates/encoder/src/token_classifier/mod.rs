@@ -117,7 +117,7 @@ impl TokenClassifier {
         let refused = |what: String, supported: &str| {
             EncoderError::from(ModelError::unsupported(&config_path, what, supported))
         };
-        let architecture = Architecture::of(&config.model_type, "a token classifier", &config_path)?;
+        let architecture = Architecture::of(config.model_type, "a token classifier", &config_path)?;
         let is_new = !config.classifies_tokens;
         let labels = match &options.new_labels {
             Some(labels) if is_new => labels.clone(),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toller_checkpoint::{Parameters, TOWERS, Tensor, read_json};
+use toller_checkpoint::{ModelType, Parameters, TOWERS, Tensor, read_json};
 use toller_encoder::{Class, TokenClassifier};
 use toller_ir::Role;
 
@@ -146,7 +146,7 @@ pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
 
 fn is_dpr(folder: &Path) -> Result<bool, TrainError> {
     let config: Option<Map<String, Value>> = read_json(&folder.join(CONFIG))?;
-    Ok(config.is_some_and(|config| config.get("model_type") == Some(&json!("dpr"))))
+    Ok(config.is_some_and(|config| config.get("model_type") == Some(&json!(ModelType::Dpr.name()))))
 }
 
 /// Copies the files of a model from `root`, and writes its weights.
