@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use rayon::prelude::*;
+use toller_ir::SplitMix64;
 use toller_store::DType;
 use toller_topk::{Quantized, Vectors, quantize};
 
@@ -126,12 +127,8 @@ pub(crate) struct Random(u64);
 impl Random {
     /// The generator of one of many streams.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        // Splitmix64's finaliser (Steele et al. 2014) spreads neighbouring seeds and streams.
-        let mut state = seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        // Zero is the one state that xorshift does not leave.
-        Self((state ^ (state >> 31)).max(1))
+        // Neighbouring seeds and streams are spread. Zero is the one state that xorshift does not leave.
+        Self(SplitMix64::after(seed, stream).draw().max(1))
     }
 
     fn next(&mut self) -> u64 {

@@ -1,19 +1,13 @@
 //! Random values for what a model gets before it is trained.
 
+use toller_ir::SplitMix64;
+
 /// Random values with a mean of 0 and a variance of 1: the sum of twelve uniform numbers is nearly normal,
 /// and has the same bits on every machine.
 pub(crate) fn normal(seed: u64, count: usize) -> Vec<f32> {
-    let mut state = seed;
-    // Steele et al. 2014: SplitMix64.
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
+    let mut random = SplitMix64::new(seed);
     let mut uniforms = || {
-        let bits = next();
+        let bits = random.draw();
         [0, 16, 32, 48].map(|shift| f64::from((bits >> shift) as u16) / 65_536.0).iter().sum::<f64>()
     };
     // Half a step of the uniform numbers, twelve times, is negligible.

@@ -1,6 +1,6 @@
 //! The vocabulary that every crate shares: documents, queries, hits, runs, qrels, the [`Searcher`] that turns
-//! queries into hits, the [`Remedy`] of an error, and how threads lock a value ([`locked()`]). No I/O, and no
-//! dependency on other crates of the workspace.
+//! queries into hits, the [`Remedy`] of an error, how threads lock a value ([`locked()`]), and the random numbers of
+//! a seed ([`SplitMix64`]). No I/O, and no dependency on other crates of the workspace.
 
 mod counted;
 mod doc_set;
@@ -12,6 +12,7 @@ mod passage;
 mod place;
 mod qrels;
 mod query;
+mod random;
 mod remedy;
 mod role;
 mod run;
@@ -27,6 +28,7 @@ pub use passage::Passage;
 pub use place::{ErrorPlace, Position};
 pub use qrels::Qrels;
 pub use query::Query;
+pub use random::SplitMix64;
 pub use remedy::{AnyError, Command, Explain, Part, Remedy, Setting, Term};
 pub use role::Role;
 pub use run::{Run, RunEntry};

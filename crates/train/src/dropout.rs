@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use toller_checkpoint::{ModelError, required_json};
+use toller_ir::SplitMix64;
 use toller_simd::product::Floats;
 use toller_simd::{Kernel, Simd};
 
@@ -113,13 +114,10 @@ impl Kernel for Apply<'_> {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele et al. 2014, section 5) over a step of its sequence.
+/// A number that follows from `x` alone, and looks as if it did not.
 #[inline(always)]
 pub(crate) fn mix(x: u64) -> u64 {
-    let x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    SplitMix64::after(0, x).draw()
 }
 
 #[cfg(test)]

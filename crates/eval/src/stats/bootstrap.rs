@@ -1,10 +1,10 @@
 //! The paired bootstrap: a test and an interval of the mean difference that assume no distribution.
 
 use rayon::prelude::*;
+use toller_ir::SplitMix64;
 
 use super::differences;
 use super::distributions::{normal_cdf, normal_quantile};
-use super::random::SplitMix64;
 use super::t_test::Interval;
 use crate::error::StatsError;
 

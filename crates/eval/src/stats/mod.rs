@@ -5,7 +5,6 @@ mod bootstrap;
 mod correction;
 mod distributions;
 mod effect;
-mod random;
 mod randomization;
 mod t_test;
 mod tukey;

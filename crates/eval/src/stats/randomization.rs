@@ -1,9 +1,9 @@
 //! Fisher's randomisation test on pairs.
 
 use rayon::prelude::*;
+use toller_ir::SplitMix64;
 
 use super::differences;
-use super::random::SplitMix64;
 use crate::error::StatsError;
 
 /// With at most this many pairs that differ, all ways to swap them are counted: 2^16 of them.
@@ -56,7 +56,7 @@ pub fn randomization_test(
     let words = swappable.len().div_ceil(WORD) as u64;
     let swaps = |permutation: u64, word: u64| match exact {
         true => permutation,
-        false => SplitMix64::after(seed, permutation * words + word).next(),
+        false => SplitMix64::after(seed, permutation * words + word).draw(),
     };
     let as_large_of = |group: u64| {
         let first = group * LANES as u64;

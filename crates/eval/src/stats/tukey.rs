@@ -1,6 +1,7 @@
 //! Tukey's honestly significant difference by randomisation: all pairs of several systems at once.
 
-use super::random::SplitMix64;
+use toller_ir::SplitMix64;
+
 use crate::error::StatsError;
 
 /// The p-value of each pair of systems, `[systems, systems]`.

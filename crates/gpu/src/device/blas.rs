@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cudarc::cublas::result::{self, CublasError};
 use cudarc::cublas::sys;
 use cudarc::driver::CudaStream;
+use toller_ir::SplitMix64;
 
 use super::driver::CudaDevice;
 use super::{Address, Device, Memory};
@@ -39,15 +40,8 @@ pub(super) fn matrix_rate(device: &Arc<dyn Device>) -> Result<Option<f64>, Devic
 
 /// The bits of f16 numbers between 1/2 and 1, of either sign.
 fn random_halves(count: usize) -> Vec<u16> {
-    // SplitMix64 (Steele et al. 2014).
-    let mut state = 0_u64;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
-    (0..count).map(|_| (next() as u16 & 0x83ff) | 0x3800).collect()
+    let mut random = SplitMix64::new(0);
+    (0..count).map(|_| (random.draw() as u16 & 0x83ff) | 0x3800).collect()
 }
 
 /// A handle of cuBLAS.

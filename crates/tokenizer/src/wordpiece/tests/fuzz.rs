@@ -89,7 +89,7 @@ fn text(random: &mut Random, parts: usize) -> String {
 
 /// Compares the ids of invented texts, and of beginnings of them.
 fn compare(pair: &Pair, seed: u64, texts: usize) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut left = 0;
     for _ in 0..texts {
         let text = text(&mut random, 24);
@@ -103,7 +103,7 @@ fn compare(pair: &Pair, seed: u64, texts: usize) {
 
 /// A vocabulary that every machine has: pieces of the words above.
 fn small() -> Vec<(String, u32)> {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut words = Vec::new();
     for word in WORDS.iter().flat_map(|word| [word.to_lowercase(), word.to_string()]) {
         let chars: Vec<char> = word.chars().collect();

@@ -1,20 +1,18 @@
 //! A small generator of pseudo-random numbers, the same in every run.
 
-/// SplitMix64 (Steele et al. 2014).
-pub(super) struct Random(pub(super) u64);
+use toller_ir::SplitMix64;
+
+/// A generator, and what tests draw from it.
+pub(super) struct Random(SplitMix64);
 
 impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
     }
 
     /// A number below another.
     pub(super) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        self.0.below(end)
     }
 
     pub(super) fn one_in(&mut self, n: usize) -> bool {

@@ -11,7 +11,7 @@ fn string(random: &mut Random, letters: &[&str], max: usize) -> String {
 
 #[test]
 fn pieces_of_random_vocabularies() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for _ in 0..3_000 {
         let prefix = random.pick(&["##", "##", "", "a", "é"]);
         let mut words = Vec::new();
@@ -34,7 +34,7 @@ fn pieces_of_random_vocabularies() {
 
 #[test]
 fn random_added_tokens() {
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     let letters = ["a", "B", "b", "É", "é", " ", "_", "[", ".", "中", "\u{a0}"];
     let mut compared = 0;
     for _ in 0..4_000 {

@@ -1,22 +1,30 @@
 //! Random numbers, the same for the same seed everywhere.
 
-/// Steele, Lea and Flood's generator (2014): small, and good enough to draw swaps and samples.
-pub(super) struct SplitMix64(u64);
+/// SplitMix64 (Steele, Lea and Flood 2014, section 5): small, and good enough to draw samples, swaps and masks.
+#[derive(Clone, Debug)]
+pub struct SplitMix64(u64);
 
 /// From state to state: the golden ratio in 64 bits.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl SplitMix64 {
-    pub(super) fn new(seed: u64) -> Self {
+    /// The generator of a seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// The generator of `seed` after `drawn` numbers.
-    pub(super) fn after(seed: u64, drawn: u64) -> Self {
+    #[inline(always)]
+    #[must_use]
+    pub const fn after(seed: u64, drawn: u64) -> Self {
         Self(seed.wrapping_add(drawn.wrapping_mul(STEP)))
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// The next number.
+    // Inlined into kernels, whose features it has to have.
+    #[inline(always)]
+    pub const fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,9 +32,10 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`: the high bits of a product (Lemire 2019). The bias is below `bound` / 2^64.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    /// The next number below `bound`: the high bits of a product (Lemire 2019). The bias is below
+    /// `bound` / 2^64.
+    pub const fn below(&mut self, bound: usize) -> usize {
+        ((self.draw() as u128 * bound as u128) >> 64) as usize
     }
 }
 
@@ -37,8 +46,8 @@ mod tests {
     #[test]
     fn generator_is_the_published_one() {
         let mut random = SplitMix64::new(1_234_567);
-        assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
-        assert_eq!(SplitMix64::after(1_234_567, 1).next(), 3_203_168_211_198_807_973);
+        assert_eq!([random.draw(), random.draw()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        assert_eq!(SplitMix64::after(1_234_567, 1).draw(), 3_203_168_211_198_807_973);
     }
 
     #[test]
