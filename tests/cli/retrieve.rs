@@ -179,6 +179,18 @@ fn what_cannot_be_retrieved_is_refused() {
             format!("{dense} --queries other.tsv {stages} --output x"),
             "there is no vector for query \"unknown\"",
         ),
+        // --max-length is another stage's.
+        (1, format!("{SPARSE} --rerank-max-length 2 --output x"), "hint: change --rerank-max-length"),
+        (
+            1,
+            SPARSE.replace("longest_first", "only_second") + " --rerank-max-length 5 --output x",
+            "hint: cut both texts with --truncation longest_first, or raise --rerank-max-length",
+        ),
+        (
+            2,
+            format!("retrieve --dense store --query-vectors store --queries q.jsonl {stages} --output x"),
+            "--query-vectors: store is a store of role passage, and one of role query is needed",
+        ),
     ] {
         workspace.toller(&command).fails(code, &[says]);
         assert!(!workspace.path("x").exists(), "{command}");

@@ -9,7 +9,7 @@ use std::time::Instant;
 use toller_engine::{Builder, Engine, EngineError, Event, ResolveOptions, Role, Work};
 use toller_gpu::Preference;
 use toller_hub::{Origin, env};
-use toller_ir::{counted, locked};
+use toller_ir::{Setting, counted, locked};
 use toller_simd::Isa;
 use toller_sparse::BuildProgress;
 use toller_train::BadRecords;
@@ -47,14 +47,12 @@ fn builder(ui: &Ui) -> Builder {
 /// An error of an engine, with the flags that caused it.
 pub fn in_flags(error: EngineError) -> Failure {
     match error {
-        EngineError::Role { expected, found } => {
-            let (flag, how) = match expected {
-                Role::Passage => ("--dense", "encode the collection with --corpus"),
-                Role::Query => ("--query-vectors", "encode the queries with --queries"),
+        EngineError::Role { expected, .. } => {
+            let setting = match expected {
+                Role::Passage => Setting::Dense,
+                Role::Query => Setting::QueryVectors,
             };
-            let message =
-                format!("{flag} is for a store of role {expected}, and this one is of role {found}");
-            UsageError::new(message, format!("{how}; or add --any-role")).into()
+            UsageError::of_flag(flags::flag(setting), &error).into()
         }
         EngineError::Device { device, source } => Failure::from(source).during(format!("--device {device}")),
         error => error.into(),

@@ -211,7 +211,9 @@ impl Explain for DatasetError {
             Self::NoRecord { expected, .. } | Self::Record { expected, .. } => {
                 Some(format!("expected {expected}").into())
             }
-            Self::NoFiles { expected, .. } => Some(format!("expected names such as {expected}").into()),
+            Self::NoFiles { expected, .. } => {
+                Some(format!("expected names such as {expected}; an archive has to be unpacked first").into())
+            }
             Self::NoSplit { found, .. } if found.is_empty() => {
                 Some("the files belong to no split: choose none".into())
             }

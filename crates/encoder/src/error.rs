@@ -126,7 +126,7 @@ impl Explain for EncoderError {
                 "the tokenizer and the weights are not of the same model; check both".into()
             }
             Self::Towers { .. } => "take two encoders that were trained together".into(),
-            Self::Label { .. } => "choose a label by its number".into(),
+            Self::Label { .. } => remedy!("choose a label by its number with {}", Setting::Label),
             Self::Classifier { .. } => {
                 remedy!("supported: encoders; with {} its transformer is used as one", Setting::Pooling)
             }

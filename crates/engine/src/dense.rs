@@ -109,7 +109,7 @@ impl Engine {
             }
             QuerySource::Store(path) => {
                 let queries = self.open_store(slice::from_ref(&path), false)?;
-                check_role(&queries, Role::Query, options)?;
+                check_role(&path, &queries, Role::Query, options)?;
                 self.verifying(|progress| queries.verify(progress))?;
                 let made_by = &queries.manifest().spec.model;
                 let index = self.open_flat(stores, options, |store| self.check_model(store, made_by))?;
@@ -142,7 +142,7 @@ impl Engine {
         check_model: impl FnOnce(&Store) -> Result<(), StoreError>,
     ) -> Result<FlatIndex, EngineError> {
         let store = self.open_store(stores, false)?;
-        check_role(&store, Role::Passage, options)?;
+        check_role(stores[0].as_ref(), &store, Role::Passage, options)?;
         check_model(&store)?;
         let rows = match options.part {
             Some((index, of)) => {
@@ -188,9 +188,12 @@ impl Engine {
 }
 
 /// A query is encoded differently from a passage (prompts, towers, lengths), so the two are not mixed up.
-fn check_role(store: &Store, expected: Role, options: &DenseOptions) -> Result<(), EngineError> {
+fn check_role(path: &Path, store: &Store, expected: Role, options: &DenseOptions) -> Result<(), EngineError> {
     let found = store.manifest().spec.encoding.role;
-    if found == expected || options.any_role { Ok(()) } else { Err(EngineError::Role { expected, found }) }
+    if found == expected || options.any_role {
+        return Ok(());
+    }
+    Err(EngineError::Role { path: path.to_owned(), expected, found })
 }
 
 /// The ids and the vectors of a store.

@@ -1,5 +1,7 @@
 //! Why something cannot be opened.
 
+use std::path::PathBuf;
+
 use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
 use toller_files::FileError;
@@ -80,8 +82,10 @@ pub enum EngineError {
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// A store of queries where passages are searched, or the other way round.
-    #[error("a store of role {expected} is needed, and this one is of role {found}")]
+    #[error("{} is a store of role {found}, and one of role {expected} is needed", path.display())]
     Role {
+        /// The store.
+        path: PathBuf,
         /// The role that is needed.
         expected: Role,
         /// The role of the store.
@@ -126,10 +130,14 @@ impl Explain for EngineError {
             Self::Device { source, .. } => return source.remedy(),
             Self::Backend(error) => return error.remedy(),
             Self::Role { expected: Role::Passage, .. } => {
-                remedy!("encode the collection as passages; or set {}", Setting::AnyRole)
+                remedy!(
+                    "encode the collection as passages ({}); or set {}",
+                    Setting::Corpus,
+                    Setting::AnyRole
+                )
             }
             Self::Role { expected: Role::Query, .. } => {
-                remedy!("encode the queries as queries; or set {}", Setting::AnyRole)
+                remedy!("encode the queries as queries ({}); or set {}", Setting::Queries, Setting::AnyRole)
             }
             Self::NoHub(_) => "name a directory, or give the engine a hub".into(),
             Self::Threads { .. } => "ask for fewer threads".into(),
@@ -149,6 +157,7 @@ impl Explain for EngineError {
             Self::Corpus(error) => error.place(),
             Self::Train(error) => error.place(),
             Self::File(error) => error.place(),
+            Self::Role { path, .. } => Some(ErrorPlace::of_file(path)),
             _ => None,
         }
     }

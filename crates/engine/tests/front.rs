@@ -12,7 +12,7 @@ use toller_engine::{
     RerankOptions, Role, SearchRequest, Searcher, SparseOptions, TextsOptions, as_run, evaluate,
     parse_measures,
 };
-use toller_ir::Explain;
+use toller_ir::{ErrorPlace, Explain};
 use toller_pipeline::PipelineError;
 use toller_store::{ShardEntry, inspect};
 
@@ -196,7 +196,10 @@ fn what_does_not_fit_together_is_refused_and_what_happens_is_reported() -> Teste
     assert!(matches!(open(other.into(), &options), Err(EngineError::Store(_))));
     let passages_as_queries = || QuerySource::Store(store.clone());
     let refused = open(passages_as_queries(), &options);
-    assert!(matches!(refused, Err(EngineError::Role { expected: Role::Query, found: Role::Passage })));
+    let Err(error @ EngineError::Role { expected: Role::Query, found: Role::Passage, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(error.place(), Some(ErrorPlace::of_file(&store)));
     assert_eq!(
         open(passages_as_queries(), &DenseOptions { any_role: true, ..options.clone() })?,
         PASSAGES.len()

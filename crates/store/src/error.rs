@@ -375,7 +375,8 @@ impl Explain for StoreError {
             | Self::CodesDamaged { path, .. }
             | Self::DirectoryInUse { path, .. }
             | Self::SpecMismatch { path, .. }
-            | Self::RowCount { path, .. } => Some(ErrorPlace::of_file(path)),
+            | Self::RowCount { path, .. }
+            | Self::Locked(path) => Some(ErrorPlace::of_file(path)),
             _ => None,
         }
     }

@@ -41,7 +41,8 @@ impl Explain for TokenizerError {
         Some(match self {
             Self::Model(error) => return error.remedy(),
             Self::FirstTextTooLong { .. } => {
-                remedy!("truncate both texts (longest_first), or raise {}", Setting::MaxLength)
+                let both = Setting::Truncation.to("longest_first");
+                remedy!("cut both texts with {}, or raise {}", both, Setting::MaxLength)
             }
             Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
             Self::Tokenizer(_) => return None,

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use toller_corpus::TrecRunWriter;
 use toller_engine::Engine;
+use toller_ir::Setting;
 use toller_nn::Precision;
 use toller_pipeline::fusion::Fusion;
 use toller_pipeline::rerank::{Reranker, ScoreCache};
@@ -24,7 +25,7 @@ use crate::args::sources::SourceArgs;
 use crate::commands::rerank::Journal;
 use crate::commands::search::{KEPT_RUNS, KeptRuns, Sources};
 use crate::engine;
-use crate::error::UsageError;
+use crate::error::{Context, UsageError};
 use crate::interrupt;
 use crate::ui::Ui;
 
@@ -32,6 +33,9 @@ use crate::ui::Ui;
 const USAGE: &str = "\
 toller retrieve [OPTIONS] --rerank <M>... --corpus <FILE>...
                        --output <RUN>";
+
+/// The flag of the cross-encoders' maximum length; --max-length is the first stage's.
+const RERANK_MAX_LENGTH: &str = "--rerank-max-length";
 
 /// Retrieves and reranks: `toller search` and `toller rerank` in one, with the same result.
 ///
@@ -168,7 +172,8 @@ impl RetrievalArgs {
         let machine = ComputeArgs { dtype: self.rerank_dtype.or(machine.dtype), ..machine };
         let options = self.scoring.options(self.rerank_max_length, &machine, engine)?;
         let skip_bad_lines = self.sources.bad_lines.skip_bad_lines;
-        let reranker = self.reranking.open(&self.rerank, &options, skip_bad_lines, engine)?;
+        let reranker = self.reranking.open(&self.rerank, &options, skip_bad_lines, engine);
+        let reranker = reranker.with_flag(Setting::MaxLength, RERANK_MAX_LENGTH)?;
         Ok((sources, reranker))
     }
 }

@@ -9,12 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use toller_corpus::{Score, TrecRunWriter};
-use toller_ir::{Query, Ranking, SearchResponse, Searcher};
+use toller_ir::{Query, Ranking, SearchResponse, Searcher, Setting};
 use toller_pipeline::rerank::{Candidates, RerankError, RerankReport, Reranker};
 
+use super::RERANK_MAX_LENGTH;
 use crate::commands::rerank::Journal;
 use crate::commands::search::{Sources, Unfound, block_of_queries};
-use crate::error::Remedied;
+use crate::error::{Context, Remedied};
 use crate::interrupt::Interrupted;
 use crate::ui::Ui;
 
@@ -156,7 +157,8 @@ impl Stages<'_> {
                 Candidates { query_id: &query.id, query_text: Some(&query.text), hits }
             })
             .collect();
-        let reranked = self.reranker.rerank(&candidates, self.stop, |_| {})?;
+        let reranked = self.reranker.rerank(&candidates, self.stop, |_| {});
+        let reranked = reranked.with_flag(Setting::MaxLength, RERANK_MAX_LENGTH)?;
         for (query, ranked) in candidates.iter().zip(&reranked.queries) {
             let hits = ranked.iter().take(self.k).map(|hit| (query.hits[hit.place].0, hit.score));
             run.write_query(query.query_id, hits)?;
