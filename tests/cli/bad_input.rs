@@ -360,6 +360,11 @@ fn wrong_usage_has_another_status_than_failure() {
         (encode, "--shard 0/8", &["there is no part 0 of 8"]),
         (encode, "--pooling median", &["known are cls, mean"]),
         (encode, "--threads 0", &["'0'", "--threads"]),
+        (
+            encode,
+            "--threads 65535",
+            &["--threads: 65535 threads are too many for this machine: at most", "hint: ask for as many"],
+        ),
         (search, "--k 0", &["'0'", "--k"]),
         (
             search,

@@ -12,7 +12,6 @@ use toller_hub::{Origin, env};
 use toller_ir::{Setting, counted, locked};
 use toller_simd::Isa;
 use toller_sparse::BuildProgress;
-use toller_train::BadRecords;
 
 use crate::error::{Failure, UsageError};
 use crate::flags;
@@ -137,23 +136,6 @@ impl Narrator {
                 ui.status(format!("waiting for another process, which is downloading {file}"));
             }
             Event::DownloadElsewhere { .. } => {}
-            Event::ModelUnconfirmed { reason } => {
-                ui.warning(format!("using the downloaded model as it is: {reason}"));
-            }
-            Event::PoolingAssumed { model } => ui.warning(format!(
-                "{model} does not define its pooling: using the mean, as sentence-transformers does; --pooling decides"
-            )),
-            Event::BatchesSplit(count) => ui.warning(format!(
-                "the GPU had too little memory for {count} batches, which were computed in halves; --batch-tokens makes \
-                 batches smaller"
-            )),
-            Event::UnexpectedTensors { model, count, first } => ui.warning(format!(
-                "{model}: the architecture in config.json has no place for {}, for example {first:?}: without effect",
-                counted(count, "tensor")
-            )),
-            Event::ModelUnchecked => ui.warning(
-                "the model of imported vectors is unknown: that one model made passages and queries is not checked",
-            ),
             Event::TermsFiltered { share } => ui.warning(format!(
                 "RM3 leaves out {:.0} % of the terms of this index, which have characters other than a to z and 0 to 9; \
                  --rm3-no-term-filter keeps them",
@@ -161,9 +143,6 @@ impl Narrator {
             )),
             Event::DeviceChosen(name) => ui.status(format!("computing on {name}")),
             Event::CpuChosen(None) => ui.detail(format!("computing on the CPU ({})", Isa::active())),
-            Event::CpuChosen(Some(error)) => {
-                ui.warning(format!("computing on the CPU: {}", flags::in_one_line(error)));
-            }
             Event::DevicePlanned(plan) => ui.status(plan.to_string()),
             Event::IndexOpened(index) => {
                 let (count, dim, dtype) = (index.doc_count(), index.dim(), index.store().dtype());
@@ -189,37 +168,15 @@ impl Narrator {
                 ui.status(format!("indexed {} ({:.1} MB)", counted(passages, "passage"), bytes as f64 / 1e6));
             }
             Event::TextsOpened(texts) => {
-                if texts.skipped() > 0 {
-                    ui.warning(format!("skipped {} of the collection", counted(texts.skipped(), "bad line")));
-                }
                 ui.detail(format!("texts: {}, fingerprint {}", counted(texts.len(), "passage"), texts.fingerprint()));
             }
             Event::Skipped { inputs, skipped } => {
                 let place: String = inputs.iter().map(|input| format!("{input}: ")).collect();
                 ui.skipped(&place, skipped);
             }
-            Event::LeftOut(left_out) => {
-                if left_out.queries > 0 {
-                    let queries = counted(left_out.queries, "query");
-                    ui.status(format!("{queries} without a relevant document left out"));
-                }
-                left_out.problems().for_each(|problem| ui.warning(problem));
-            }
-            Event::ExamplesSkipped(BadRecords { count, first }) => {
-                ui.warning(format!("skipped {}, the first: {first}", counted(*count, "bad record")));
-            }
-            Event::ExamplesInspected(found) => {
-                found.problems().for_each(|problem| ui.warning(flags::spelled(&problem, flags::flag)));
-            }
-            Event::DevQueriesMissing { missing, judged } => ui.warning(format!(
-                "the dev set counts {missing} of {judged} judged queries as zero, which have no results"
-            )),
-            Event::CheckpointDamaged(error) => {
-                ui.warning(format!("{error}; going on from the checkpoint before it"));
-            }
-            Event::ShardDamaged(damage) => {
-                let rows = damage.rows.end - damage.rows.start;
-                ui.warning(format!("{}; encoding {} again", damage.error, counted(rows, "row")));
+            Event::LeftOut(left_out) if left_out.queries > 0 => {
+                let queries = counted(left_out.queries, "query");
+                ui.status(format!("{queries} without a relevant document left out"));
             }
             Event::StoreResumed(writer) => {
                 let next = writer.missing_rows().first().map_or(writer.rows_done(), |rows| rows.start);
@@ -227,6 +184,9 @@ impl Narrator {
             }
             Event::BitsOfBatches => ui.status(BITS_OF_BATCHES),
             _ => {}
+        }
+        for warning in event.warnings() {
+            ui.warning(flags::spelled(&warning, flags::flag));
         }
     }
 

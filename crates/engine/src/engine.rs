@@ -11,7 +11,7 @@ use toller_hub::ResolveOptions;
 
 use crate::EngineError;
 use crate::event::{Event, Observer, Work};
-use crate::threads::Threads;
+use crate::threads::{Threads, check_threads};
 
 /// Opens models, stores, indexes and searchers, and computes in its threads.
 ///
@@ -103,10 +103,11 @@ impl Builder {
     /// The engine.
     ///
     /// # Errors
-    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TwoPools`] if both threads
-    /// and a pool were given.
+    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TooManyThreads`] if there would
+    /// be too many, [`EngineError::TwoPools`] if both threads and a pool were given.
     pub fn build(self) -> Result<Engine, EngineError> {
         let own = |threads: usize| {
+            check_threads(threads)?;
             let pool = ThreadPoolBuilder::new().num_threads(threads).build();
             pool.map(Arc::new).map_err(|source| EngineError::Threads { threads, source })
         };

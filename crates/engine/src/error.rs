@@ -102,6 +102,14 @@ pub enum EngineError {
         /// What went wrong.
         source: rayon::ThreadPoolBuildError,
     },
+    /// So many threads would only be in each other's way.
+    #[error("{threads} threads are too many for this machine: at most {most}")]
+    TooManyThreads {
+        /// How many.
+        threads: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// Both a number of threads and a pool of threads; only one of them can be used.
     #[error("both a number of threads and a pool of threads were given")]
     TwoPools,
@@ -141,6 +149,9 @@ impl Explain for EngineError {
             }
             Self::NoHub(_) => "name a directory, or give the engine a hub".into(),
             Self::Threads { .. } => "ask for fewer threads".into(),
+            Self::TooManyThreads { .. } => {
+                "ask for as many as there are processors, which is the default".into()
+            }
             Self::TwoPools => "give one of them".into(),
         })
     }

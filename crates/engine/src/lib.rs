@@ -38,6 +38,7 @@ mod sparse;
 mod text_source;
 mod threads;
 mod train;
+mod warning;
 
 pub use analyzer::AnalyzerError;
 pub use backend::{Backend, BackendError};
@@ -51,7 +52,7 @@ pub use event::{Event, Observer, Work};
 pub use index::IndexOptions;
 pub use sparse::SparseOptions;
 pub use text_source::TextSource;
-pub use threads::Pooled;
+pub use threads::{Pooled, check_threads};
 pub use train::{DevData, TextFiles, Training, TrainingData};
 
 pub use toller_corpus::{ReadOptions, read_qrels, read_queries, read_run};

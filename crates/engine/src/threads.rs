@@ -1,11 +1,27 @@
 //! The threads of an engine.
 
 use std::borrow::Cow;
+use std::num::NonZero;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use rayon::ThreadPool;
 use toller_ir::{DocOrd, SearchError, SearchRequest, SearchResponse, Searcher};
+
+use crate::EngineError;
+
+/// Checks a number of threads that a user asks for.
+///
+/// Threads without work look for it with all the others. So thousands of them on a few processors do nothing
+/// else: they would not end.
+///
+/// # Errors
+/// [`EngineError::TooManyThreads`] for more than 64, and more than four for each processor.
+pub fn check_threads(threads: usize) -> Result<(), EngineError> {
+    let most = available_parallelism().map_or(1, NonZero::get).saturating_mul(4).max(64);
+    if threads <= most { Ok(()) } else { Err(EngineError::TooManyThreads { threads, most }) }
+}
 
 /// A pool of threads, or rayon's current one.
 #[derive(Clone, Debug, Default)]

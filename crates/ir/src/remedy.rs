@@ -112,6 +112,13 @@ impl Remedy {
         })
     }
 
+    /// This remedy, and `other` after it.
+    #[must_use]
+    pub fn then(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// This remedy, and `part` after it.
     #[must_use]
     pub fn and(mut self, part: impl Into<Part>) -> Self {
@@ -170,6 +177,7 @@ terms! {
         AnyMetric "any_metric": "Import vectors that were made for another metric.",
         AssumeModel "assume_model": "Take the model for the one that made the vectors.",
         Backend "backend": "What computes a model.",
+        BatchTokens "batch_tokens": "The most tokens of a batch.",
         Codes "codes": "The codes of a store.",
         Config "config": "The file of a model's configuration.",
         Corpus "corpus": "A collection.",

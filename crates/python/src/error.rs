@@ -112,7 +112,8 @@ fn class_of(error: &(dyn Error + 'static)) -> Class {
             EngineError::Analyzer(_)
             | EngineError::Device { .. }
             | EngineError::Fusion(_)
-            | EngineError::Role { .. },
+            | EngineError::Role { .. }
+            | EngineError::TooManyThreads { .. },
         ) => Class::InvalidArgument,
         Some(EngineError::Index(_)) => Class::InvalidArgument,
         Some(EngineError::Backend(BackendError::Open { .. })) => Class::Error,

@@ -61,8 +61,8 @@ mod _toller {
 
     /// Computes in this many threads from now on, 0 for as many as there are processors.
     #[pyfunction]
-    fn set_num_threads(threads: usize) {
-        crate::threads::ask_for(threads);
+    fn set_num_threads(threads: usize) -> PyResult<()> {
+        Ok(crate::threads::ask_for(threads)?)
     }
 
     /// The number of threads that compute.

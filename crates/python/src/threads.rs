@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use toller_engine::check_threads;
 
 use crate::error::Failed;
 
@@ -27,8 +28,10 @@ static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 /// Computes in this many threads from now on, 0 for as many as there are processors.
-pub(crate) fn ask_for(threads: usize) {
+pub(crate) fn ask_for(threads: usize) -> Result<(), Failed> {
+    check_threads(threads)?;
     ASKED.store(threads, Ordering::Relaxed);
+    Ok(())
 }
 
 /// The pool to compute in.

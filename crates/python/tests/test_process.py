@@ -148,6 +148,9 @@ def test_the_number_of_threads() -> None:
     try:
         toller.set_num_threads(3)
         assert toller.get_num_threads() == 3
+        with pytest.raises(toller.InvalidArgument, match="99999 threads are too many"):
+            toller.set_num_threads(99_999)
+        assert toller.get_num_threads() == 3
     finally:
         toller.set_num_threads(0)
     assert toller.get_num_threads() == before

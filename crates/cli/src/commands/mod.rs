@@ -38,9 +38,10 @@ mod tune;
 mod verify;
 
 use clap::Subcommand;
+use toller_engine::check_threads;
 
 use crate::args::Cli;
-use crate::error::Remedied;
+use crate::error::{Remedied, UsageError};
 use crate::interrupt;
 use crate::ui::Ui;
 
@@ -125,8 +126,9 @@ pub enum Command {
 
 pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
     let mut builder = rayon::ThreadPoolBuilder::new();
-    if let Some(threads) = cli.threads {
-        builder = builder.num_threads(usize::from(threads));
+    if let Some(threads) = cli.threads.map(usize::from) {
+        check_threads(threads).map_err(|error| UsageError::of_flag("--threads", &error))?;
+        builder = builder.num_threads(threads);
     }
     builder
         .build_global()

@@ -11,7 +11,7 @@ pub(super) const COPY_QUEUES: usize = 6;
 
 /// Gives out the copy queues of a device in turn.
 #[derive(Debug, Default)]
-pub struct CopyQueues {
+pub(super) struct CopyQueues {
     given: AtomicUsize,
 }
 

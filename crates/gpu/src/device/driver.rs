@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -18,11 +17,10 @@ use toller_ir::locked;
 use super::blas_lt::BlasLt;
 use super::copy_queues::COPY_QUEUES;
 use super::{
-    Address, COMMON_SHARED_BYTES, Controls, CopyQueues, Device, DeviceFacts, Launch, LibraryProduct, Matrix,
-    Queue, TensorMap,
+    Address, COMMON_SHARED_BYTES, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Matrix, Queue,
+    TensorMap,
 };
 use crate::error::{DeviceError, is_sticky};
-use crate::turns::Turns;
 
 mod embedded {
     //! The kernels, as the build script writes them.
@@ -38,14 +36,10 @@ const BOX_BYTES: u32 = 128;
 /// An opened GPU.
 #[derive(Debug)]
 pub(crate) struct CudaDevice {
-    facts: DeviceFacts,
-    controls: Controls,
-    copy_queues: CopyQueues,
-    turns: Turns,
+    state: DeviceState,
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
     copies: Vec<Arc<CudaStream>>,
-    is_lost: AtomicBool,
     loaded: Mutex<Loaded>,
     /// NVIDIA's library of products, once it is used.
     blas_lt: Mutex<Option<BlasLt>>,
@@ -152,14 +146,10 @@ impl CudaDevice {
         let compute = stream()?;
         let copies = (0..COPY_QUEUES).map(|_| stream()).collect::<Result<_, _>>()?;
         Ok(Self {
-            facts,
-            controls: Controls::default(),
-            copy_queues: CopyQueues::default(),
-            turns: Turns::default(),
+            state: DeviceState::new(facts),
             context,
             compute,
             copies,
-            is_lost: AtomicBool::new(false),
             loaded: Mutex::default(),
             blas_lt: Mutex::default(),
             delay: OnceLock::new(),
@@ -204,8 +194,10 @@ impl CudaDevice {
     /// Adds the call's and the device's names to an error.
     fn check<T>(&self, call: &str, result: Result<T, DriverError>) -> Result<T, DeviceError> {
         result.map_err(|error| {
-            self.is_lost.fetch_or(is_sticky(error.0 as u32), Ordering::Relaxed);
-            failure(self.facts.name.clone(), call, error)
+            if is_sticky(error.0 as u32) {
+                self.state.lose();
+            }
+            failure(self.state.facts.name.clone(), call, error)
         })
     }
 
@@ -249,7 +241,7 @@ impl CudaDevice {
         let function = self.find(modules, name)?;
         let most = function
             .shared_size_bytes()
-            .map(|declared| self.facts.shared_bytes.saturating_sub(declared.unsigned_abs()));
+            .map(|declared| self.state.facts.shared_bytes.saturating_sub(declared.unsigned_abs()));
         let most = self.check("cuFuncGetAttribute", most)?;
         let set =
             |attribute, value| self.check("cuFuncSetAttribute", function.set_attribute(attribute, value));
@@ -296,24 +288,8 @@ fn elapsed_milliseconds(start: &CudaEvent, end: &CudaEvent) -> Result<f32, Drive
 }
 
 impl Device for CudaDevice {
-    fn facts(&self) -> &DeviceFacts {
-        &self.facts
-    }
-
-    fn controls(&self) -> &Controls {
-        &self.controls
-    }
-
-    fn copy_queues(&self) -> &CopyQueues {
-        &self.copy_queues
-    }
-
-    fn turns(&self) -> &Turns {
-        &self.turns
-    }
-
-    fn is_lost(&self) -> bool {
-        self.is_lost.load(Ordering::Relaxed)
+    fn state(&self) -> &DeviceState {
+        &self.state
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {
@@ -325,7 +301,7 @@ impl Device for CudaDevice {
         // SAFETY: only reading the bytes before they are set would be wrong, which is up to the caller.
         let allocated = unsafe { result::malloc_sync(bytes) };
         if let Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) = allocated {
-            let (name, free) = (self.facts.name.clone(), self.free_bytes()?);
+            let (name, free) = (self.state.facts.name.clone(), self.free_bytes()?);
             return Err(DeviceError::TooLittleMemory {
                 name,
                 free,
@@ -459,10 +435,10 @@ impl Device for CudaDevice {
         let mut opened = locked(&self.blas_lt);
         let library = match &mut *opened {
             Some(library) => library,
-            none => none.insert(BlasLt::open(&self.context, &self.facts.name)?),
+            none => none.insert(BlasLt::open(&self.context, &self.state.facts.name)?),
         };
         // SAFETY: the caller keeps the contract for the matrices.
-        unsafe { library.multiply(product, &self.compute, &self.facts.name) }
+        unsafe { library.multiply(product, &self.compute, &self.state.facts.name) }
     }
 
     fn time(&self, name: &str, work: &dyn Fn() -> Result<(), DeviceError>) -> Result<f64, DeviceError> {

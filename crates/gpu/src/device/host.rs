@@ -2,18 +2,14 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use toller_ir::locked;
 use toller_shim::Linear;
 
-use super::{
-    Address, Controls, CopyQueues, Device, DeviceFacts, Launch, LibraryProduct, Matrix, Queue, TensorMap,
-};
+use super::{Address, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Matrix, Queue, TensorMap};
 use crate::error::DeviceError;
-use crate::turns::Turns;
 
 /// Held by a launch of any stand-in: the shim runs one at a time.
 static LAUNCHES: Mutex<()> = Mutex::new(());
@@ -21,15 +17,11 @@ static LAUNCHES: Mutex<()> = Mutex::new(());
 /// A stand-in for a GPU, with the shared memory of an H100.
 #[derive(Debug)]
 pub(crate) struct HostDevice {
-    facts: DeviceFacts,
-    controls: Controls,
-    copy_queues: CopyQueues,
-    turns: Turns,
+    state: DeviceState,
     /// The bytes of each allocation, by address.
     allocated: Mutex<HashMap<u64, usize>>,
     /// The layout of each pinned buffer of the host, by address.
     pinned: Mutex<HashMap<usize, Layout>>,
-    is_lost: AtomicBool,
 }
 
 /// Addresses are multiples of this.
@@ -45,15 +37,7 @@ impl HostDevice {
             shared_bytes: 227 << 10,
             memory_bytes,
         };
-        Self {
-            facts,
-            controls: Controls::default(),
-            copy_queues: CopyQueues::default(),
-            turns: Turns::default(),
-            allocated: Mutex::default(),
-            pinned: Mutex::default(),
-            is_lost: AtomicBool::new(false),
-        }
+        Self { state: DeviceState::new(facts), allocated: Mutex::default(), pinned: Mutex::default() }
     }
 
     fn allocated(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
@@ -62,35 +46,19 @@ impl HostDevice {
 }
 
 impl Device for HostDevice {
-    fn facts(&self) -> &DeviceFacts {
-        &self.facts
-    }
-
-    fn controls(&self) -> &Controls {
-        &self.controls
-    }
-
-    fn copy_queues(&self) -> &CopyQueues {
-        &self.copy_queues
-    }
-
-    fn turns(&self) -> &Turns {
-        &self.turns
-    }
-
-    fn is_lost(&self) -> bool {
-        self.is_lost.load(Ordering::Relaxed)
+    fn state(&self) -> &DeviceState {
+        &self.state
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {
         let used: usize = self.allocated().values().map(|bytes| bytes.next_multiple_of(ALIGNMENT)).sum();
-        Ok(self.facts.memory_bytes.saturating_sub(used as u64))
+        Ok(self.state.facts.memory_bytes.saturating_sub(used as u64))
     }
 
     fn allocate(&self, bytes: usize) -> Result<Address, DeviceError> {
         let free = self.free_bytes()?;
         if bytes.next_multiple_of(ALIGNMENT) as u64 > free {
-            let (name, needed) = (self.facts.name.clone(), bytes as u64);
+            let (name, needed) = (self.state.facts.name.clone(), bytes as u64);
             return Err(DeviceError::TooLittleMemory { name, free, needed, what: "a buffer".to_owned() });
         }
         let address = toller_shim::allocate(bytes).addr() as u64;
@@ -106,7 +74,7 @@ impl Device for HostDevice {
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|error| DeviceError::Failed {
-            name: self.facts.name.clone(),
+            name: self.state.facts.name.clone(),
             call: "allocate_pinned".to_owned(),
             message: error.to_string(),
             code: 0,
@@ -162,7 +130,7 @@ impl Device for HostDevice {
         let Matrix { start, rows, row_bytes, box_rows } = *matrix;
         let words = toller_shim::tensor_map(pointer(start), rows, row_bytes, box_rows);
         words.map(TensorMap).ok_or_else(|| DeviceError::Failed {
-            name: self.facts.name.clone(),
+            name: self.state.facts.name.clone(),
             call: "tensor_map".to_owned(),
             message: format!("{matrix:?}"),
             code: 0,
@@ -176,8 +144,8 @@ impl Device for HostDevice {
         // shim checks where the kernel reads and writes.
         let ran = unsafe { toller_shim::launch(kernel, argument, [x, y], threads, shared_bytes) };
         ran.map_err(|message| {
-            self.is_lost.store(true, Ordering::Relaxed);
-            let (name, call) = (self.facts.name.clone(), kernel.to_owned());
+            self.state.lose();
+            let (name, call) = (self.state.facts.name.clone(), kernel.to_owned());
             DeviceError::Failed { name, call, message, code: 0 }
         })
     }

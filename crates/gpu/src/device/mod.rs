@@ -11,6 +11,7 @@ mod driver;
 #[cfg(any(test, feature = "shim"))]
 mod host;
 mod memory;
+mod state;
 mod tensor_map;
 mod watch;
 
@@ -18,12 +19,12 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{NoUninit, Pod, Zeroable};
 
-pub use self::copy_queues::CopyQueues;
 #[cfg(any(test, feature = "shim"))]
 pub(crate) use self::host::HostDevice;
 pub use self::memory::{Memory, Pinned};
+pub use self::state::DeviceState;
 pub use self::tensor_map::{Matrix, TensorMap};
 pub use self::watch::{Controls, Preference, Watched, Watcher};
 use crate::error::DeviceError;
@@ -111,21 +112,27 @@ pub struct LibraryProduct {
 /// # Errors
 /// Unless a call says otherwise, it fails with [`DeviceError::Failed`], which names the device and the call.
 pub trait Device: Any + fmt::Debug + Send + Sync {
+    /// What every device has.
+    fn state(&self) -> &DeviceState;
+
     /// The name and the sizes of the device.
-    fn facts(&self) -> &DeviceFacts;
+    fn facts(&self) -> &DeviceFacts {
+        &self.state().facts
+    }
 
     /// What tests and measurements change about the device.
-    fn controls(&self) -> &Controls;
-
-    /// The copy queues. [`Device::next_copy_queue`] gives the next of them.
-    fn copy_queues(&self) -> &CopyQueues;
+    fn controls(&self) -> &Controls {
+        &self.state().controls
+    }
 
     /// Whose turn it is to queue work.
-    fn turns(&self) -> &Turns;
+    fn turns(&self) -> &Turns {
+        &self.state().turns
+    }
 
     /// The queue of the next pinned buffer, in turn.
     fn next_copy_queue(&self) -> Queue {
-        self.copy_queues().next()
+        self.state().copy_queues.next()
     }
 
     /// The compute capability for which kernels are chosen: at most that of the device.
@@ -149,7 +156,9 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     }
 
     /// Whether the device has failed in a way that only a new process can undo.
-    fn is_lost(&self) -> bool;
+    fn is_lost(&self) -> bool {
+        self.state().is_lost()
+    }
 
     /// Bytes of memory that can still be allocated.
     fn free_bytes(&self) -> Result<u64, DeviceError>;
@@ -270,6 +279,36 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
 
     /// Waits for all work of a queue, but not for what other threads queue meanwhile.
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError>;
+}
+
+impl dyn Device {
+    /// Launches a kernel that takes `args`, unless the grid is empty.
+    ///
+    /// # Errors
+    /// [`DeviceError::TooLittleSharedMemory`], and those of [`Device::launch`].
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    pub unsafe fn run<T: NoUninit>(
+        &self,
+        kernel: &'static str,
+        grid: [u32; 3],
+        threads: u32,
+        shared_bytes: u32,
+        args: &T,
+    ) -> Result<(), DeviceError> {
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        let most = self.shared_bytes();
+        if shared_bytes > most {
+            let name = self.facts().name.clone();
+            return Err(DeviceError::TooLittleSharedMemory { name, kernel, needed: shared_bytes, most });
+        }
+        let argument = bytemuck::bytes_of(args);
+        // SAFETY: the caller keeps the contract for the argument and the arrays.
+        unsafe { self.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }
+    }
 }
 
 /// How many devices the driver sees.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Launch, Matrix, Preference};
+use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Matrix, Preference};
 
 use super::abi;
 use super::number::{Number, UNIT};
@@ -182,7 +182,7 @@ impl Kernels {
         let warps = (COMMON_SHARED_BYTES / of_warp).clamp(1, abi::NORM_THREADS / WARP);
         let blocks = rows.div_ceil(warps).min(32 * self.device.multiprocessors());
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(kernel, [blocks, 1, 1], warps * WARP, warps * of_warp, args) }
+        unsafe { self.device.run(kernel, [blocks, 1, 1], warps * WARP, warps * of_warp, args) }
     }
 
     /// A linear layer.
@@ -199,10 +199,10 @@ impl Kernels {
             let blocks = tiles.min(self.device.multiprocessors());
             let args = self.with_maps(tile, args)?;
             // SAFETY: the caller keeps the contract for the arrays, which the maps describe.
-            return unsafe { self.launch(name, [blocks, 1, 1], tile.threads, tile.shared_bytes, &args) };
+            return unsafe { self.device.run(name, [blocks, 1, 1], tile.threads, tile.shared_bytes, &args) };
         }
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(name, [tiles, 1, 1], tile.threads, tile.shared_bytes, &args) }
+        unsafe { self.device.run(name, [tiles, 1, 1], tile.threads, tile.shared_bytes, &args) }
     }
 
     /// Describes states and weight to bulk copies.
@@ -262,7 +262,7 @@ impl Kernels {
         let grid = [args.tile_count * args.heads, 1, 1];
         let name = ATTENTION[of_size][number as usize];
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(name, grid, abi::ATTENTION_THREADS, shared_bytes, &args) }
+        unsafe { self.device.run(name, grid, abi::ATTENTION_THREADS, shared_bytes, &args) }
     }
 
     /// Pools the states of each sequence.
@@ -274,7 +274,7 @@ impl Kernels {
         // Few threads a block: a sequence has about a hundred units, and each is a long sum.
         let grid = [args.sequences, units.div_ceil(WARP).clamp(1, 64), 1];
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(POOL[number as usize], grid, WARP, 0, &args) }
+        unsafe { self.device.run(POOL[number as usize], grid, WARP, 0, &args) }
     }
 
     /// Copies the first numbers of rows, scaled or not.
@@ -298,33 +298,7 @@ impl Kernels {
     ) -> Result<(), DeviceError> {
         let blocks = rows.div_ceil(abi::NORM_THREADS / WARP).min(32 * self.device.multiprocessors());
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(kernel, [blocks, 1, 1], abi::NORM_THREADS, 0, args) }
-    }
-
-    /// Launches a kernel, unless there are no rows.
-    ///
-    /// # Safety
-    /// `args` is what the kernel takes, and keeps the contract of [`Kernels`].
-    unsafe fn launch<T: NoUninit>(
-        &self,
-        kernel: &'static str,
-        grid: [u32; 3],
-        threads: u32,
-        shared_bytes: u32,
-        args: &T,
-    ) -> Result<(), DeviceError> {
-        if grid.contains(&0) {
-            return Ok(());
-        }
-        let most = self.device.shared_bytes();
-        if shared_bytes > most {
-            let name = self.device.facts().name.clone();
-            return Err(DeviceError::TooLittleSharedMemory { name, kernel, needed: shared_bytes, most });
-        }
-        let argument = bytemuck::bytes_of(args);
-        // SAFETY: each caller passes the structure that its kernel takes, and keeps the contract for the
-        // arrays.
-        unsafe { self.device.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }
+        unsafe { self.device.run(kernel, [blocks, 1, 1], abi::NORM_THREADS, 0, args) }
     }
 }
 

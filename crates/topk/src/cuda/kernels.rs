@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use bytemuck::NoUninit;
-use toller_gpu::{Device, DeviceError, Launch, Matrix, Preference, Queue};
+use toller_gpu::{Device, DeviceError, Matrix, Preference, Queue};
 
 use super::abi;
 use crate::collection::Vectors;
@@ -187,14 +186,14 @@ impl Kernels {
         }
         let blocks = self.blocks_of_warps(args.row_count, abi::ROW_THREADS);
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(ROW_NORMS[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
+        unsafe { self.device.run(ROW_NORMS[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
     }
 
     /// Sets the thresholds and counts of a group of queries.
     pub(crate) unsafe fn start(&self, args: abi::Start) -> Result<(), DeviceError> {
         let grid = [args.query_count.div_ceil(abi::ROW_THREADS), 1, 1];
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch("toller_ip_topk_start", grid, abi::ROW_THREADS, 0, &args) }
+        unsafe { self.device.run("toller_ip_topk_start", grid, abi::ROW_THREADS, 0, &args) }
     }
 
     /// Brings queries into the form that the scan multiplies.
@@ -205,14 +204,16 @@ impl Kernels {
     ) -> Result<(), DeviceError> {
         let blocks = self.blocks_of_warps(args.query_count, abi::ROW_THREADS);
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(PREPARE_QUERIES[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
+        unsafe {
+            self.device.run(PREPARE_QUERIES[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args)
+        }
     }
 
     /// Writes what the scan compares with.
     pub(crate) unsafe fn cutoffs(&self, args: abi::Cutoffs) -> Result<(), DeviceError> {
         let grid = [args.pair_count.div_ceil(abi::ROW_THREADS), 1, 1];
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch("toller_ip_topk_cutoffs", grid, abi::ROW_THREADS, 0, &args) }
+        unsafe { self.device.run("toller_ip_topk_cutoffs", grid, abi::ROW_THREADS, 0, &args) }
     }
 
     /// The variant of the scan for a group of queries.
@@ -237,10 +238,10 @@ impl Kernels {
         if variant.is_bulk {
             let args = self.with_maps(variant, args)?;
             // SAFETY: the caller keeps the contract for the arrays, which the maps describe.
-            return unsafe { self.launch(name, grid, variant.threads, variant.shared_bytes, &args) };
+            return unsafe { self.device.run(name, grid, variant.threads, variant.shared_bytes, &args) };
         }
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(name, grid, variant.threads, variant.shared_bytes, &args) }
+        unsafe { self.device.run(name, grid, variant.threads, variant.shared_bytes, &args) }
     }
 
     /// Describes rows and queries to bulk copies. The driver only encodes numbers, so this is done for each
@@ -262,7 +263,7 @@ impl Kernels {
         let grid = [args.query_count, 1, 1];
         let (name, shared_bytes) = ("toller_ip_topk_select", abi::SELECT_SHARED);
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(name, grid, abi::SELECT_THREADS, shared_bytes, &args) }
+        unsafe { self.device.run(name, grid, abi::SELECT_THREADS, shared_bytes, &args) }
     }
 
     /// Scores the candidates among the rows of `args`.
@@ -272,14 +273,14 @@ impl Kernels {
         let shared = (8 * self.device.multiprocessors()).div_ceil(args.query_count);
         let grid = [args.query_count, of_query.min(shared).max(1), 1];
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch(RESCORE[dtype as usize], grid, abi::RESCORE_THREADS, 0, &args) }
+        unsafe { self.device.run(RESCORE[dtype as usize], grid, abi::RESCORE_THREADS, 0, &args) }
     }
 
     /// The best candidates, in order.
     pub(crate) unsafe fn best(&self, args: abi::Best) -> Result<(), DeviceError> {
         let grid = [args.query_count, 1, 1];
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.launch("toller_ip_topk_best", grid, abi::SELECT_THREADS, abi::BEST_SHARED, &args) }
+        unsafe { self.device.run("toller_ip_topk_best", grid, abi::SELECT_THREADS, abi::BEST_SHARED, &args) }
     }
 
     /// Waits for all of them.
@@ -291,20 +292,6 @@ impl Kernels {
     fn blocks_of_warps(&self, items: u32, threads: u32) -> u32 {
         let needed = items.div_ceil(threads / WARP);
         needed.min(8 * self.device.multiprocessors()).max(1)
-    }
-
-    unsafe fn launch<T: NoUninit>(
-        &self,
-        kernel: &'static str,
-        grid: [u32; 3],
-        threads: u32,
-        shared_bytes: u32,
-        args: &T,
-    ) -> Result<(), DeviceError> {
-        let argument = bytemuck::bytes_of(args);
-        // SAFETY: each caller passes the structure that its kernel takes, and keeps the contract for the
-        // arrays.
-        unsafe { self.device.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }
     }
 }
 
