@@ -324,7 +324,7 @@ fn wrong_usage_has_another_status_than_failure() {
     let encode = "encode --model tiny-bert --corpus one.jsonl --output new";
     let search = "search --dense store --model tiny-bert --queries q.tsv --output new.txt";
     let eval = "eval --qrels qrels.txt run.txt";
-    let cases: [(&str, &str, &[&str]); 28] = [
+    let cases: [(&str, &str, &[&str]); 29] = [
         ("", "", &["Usage: toller"]),
         ("nonsense", "", &["unrecognized subcommand 'nonsense'"]),
         ("encode --model tiny-bert --output new", "", &["--corpus"]),
