@@ -1,6 +1,6 @@
 //! Bad files and bad flags: each is refused with its place, what was found and expected, and a hint.
 
-use crate::support::{Workspace, gzip};
+use crate::support::{Finished, Workspace, gzip};
 
 const GOOD: &[u8] = b"{\"_id\":\"a\",\"text\":\"one\"}\n";
 
@@ -396,6 +396,16 @@ fn wrong_usage_has_another_status_than_failure() {
         workspace.toller(&format!("{command} {flags}")).fails(2, says);
         assert!(!workspace.path("new").exists() && !workspace.path("new.txt").exists(), "{command} {flags}");
     }
+}
+
+#[test]
+fn so_many_threads_that_they_only_wait_are_refused() {
+    let threads = std::thread::available_parallelism().unwrap().get() * 4 + 65;
+    let workspace = Workspace::new();
+    let mut command = workspace.command("models");
+    command.env("RAYON_NUM_THREADS", threads.to_string());
+    let says = format!("RAYON_NUM_THREADS: {threads} threads are too many for this machine: at most");
+    Finished::new(command.output().unwrap()).fails(2, &[&says, "hint: ask for as many"]);
 }
 
 #[test]

@@ -125,19 +125,30 @@ pub enum Command {
 }
 
 pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
+    let threads = start_threads(cli.threads.map(usize::from))?;
+    // The server answers what is under way before it ends.
+    if !matches!(cli.command, Command::Serve(_)) {
+        interrupt::listen(ui)?;
+    }
+    perform(&cli.command, threads, ui)
+}
+
+/// Starts rayon's threads and returns their number: `asked`, else what rayon decides.
+fn start_threads(asked: Option<usize>) -> crate::Result<usize> {
+    let check = |threads: usize, from: &str| {
+        check_threads(threads).map_err(|error| UsageError::of_flag(from, &error))
+    };
     let mut builder = rayon::ThreadPoolBuilder::new();
-    if let Some(threads) = cli.threads.map(usize::from) {
-        check_threads(threads).map_err(|error| UsageError::of_flag("--threads", &error))?;
+    if let Some(threads) = asked {
+        check(threads, "--threads")?;
         builder = builder.num_threads(threads);
     }
     builder
         .build_global()
         .map_err(|error| Remedied::without_remedy(format!("cannot start the threads: {error}")))?;
-    // The server answers what is under way before it ends.
-    if !matches!(cli.command, Command::Serve(_)) {
-        interrupt::listen(ui)?;
-    }
-    perform(&cli.command, rayon::current_num_threads(), ui)
+    let threads = rayon::current_num_threads();
+    check(threads, "RAYON_NUM_THREADS")?;
+    Ok(threads)
 }
 
 /// Runs a command on this many threads, which are set up.
