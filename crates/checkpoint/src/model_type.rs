@@ -5,8 +5,8 @@ use toller_ir::named;
 named! {
     /// An architecture, by the `model_type` that transformers writes into config.json.
     ///
-    /// What follows from the architecture alone is a `match` without a wildcard where it is needed, so that the
-    /// compiler names the places to which a new one must be added.
+    /// What follows from the architecture alone is a `match` without a wildcard where it is needed, so that
+    /// the compiler names the places to which a new one must be added.
     pub enum ModelType: "an architecture that can be run" {
         /// BERT and mBERT (Devlin et al. 2019).
         Bert = "bert",
