@@ -103,8 +103,8 @@ impl Builder {
     /// The engine.
     ///
     /// # Errors
-    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TooManyThreads`] if there would
-    /// be too many, [`EngineError::TwoPools`] if both threads and a pool were given.
+    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TooManyThreads`] if they
+    /// would be too many, [`EngineError::TwoPools`] if both threads and a pool were given.
     pub fn build(self) -> Result<Engine, EngineError> {
         let own = |threads: usize| {
             check_threads(threads)?;

@@ -1,6 +1,6 @@
 //! The vocabulary that every crate shares: documents, queries, hits, runs, qrels, the [`Searcher`] that turns
-//! queries into hits, the [`Remedy`] of an error, how threads lock a value ([`locked()`]), and the random numbers of
-//! a seed ([`SplitMix64`]). No I/O, and no dependency on other crates of the workspace.
+//! queries into hits, the [`Remedy`] of an error, how threads lock a value ([`locked()`]), and the random
+//! numbers of a seed ([`SplitMix64`]). No I/O, and no dependency on other crates of the workspace.
 
 mod counted;
 mod doc_set;

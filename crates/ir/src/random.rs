@@ -1,6 +1,6 @@
 //! Random numbers, the same for the same seed everywhere.
 
-/// SplitMix64 (Steele, Lea and Flood 2014, section 5): small, and good enough to draw samples, swaps and masks.
+/// SplitMix64 (Steele, Lea and Flood 2014, section 5): small, and good enough to draw samples and masks.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
