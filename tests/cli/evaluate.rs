@@ -162,3 +162,40 @@ recip_rank            \tall\t0.6667
         .fails(2, &["illegal measure 'ndcg@10'"]);
     workspace.toller("eval --trec-eval qrels.txt").fails(2, &["expected the files"]);
 }
+
+#[test]
+fn tables_send_no_commands_to_the_terminal() {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", "q\x1b[31m1 0 d 1\nq2 0 d 1\n");
+    for run in ["a.run", "b.run"] {
+        workspace.write(run, "q\x1b[31m1 Q0 d 1 1 t\nq2 Q0 d 1 1 t\n");
+    }
+    workspace.write("groups.tsv", "q\x1b[31m1\tred\x1b[0m\nq2\tplain\n");
+    for command in [
+        "eval --per-query -m RR --qrels qrels.txt a.run",
+        "eval --format markdown --per-query -m RR --qrels qrels.txt a.run",
+        "eval --groups groups.tsv -m RR --qrels qrels.txt a.run",
+        "diff --qrels qrels.txt a.run b.run -m RR",
+    ] {
+        let shown = workspace.runs(command).stdout;
+        assert!(!shown.contains('\x1b'), "{command}: {shown:?}");
+    }
+    // For programs, nothing is changed.
+    let sheet = workspace.runs("eval --format csv --per-query -m RR --qrels qrels.txt a.run").stdout;
+    assert!(sheet.contains("q\x1b[31m1"), "{sheet:?}");
+}
+
+#[test]
+fn what_does_not_count_is_said() {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", "q1 0 d 1\nq2 0 d 1\nq3 0 d 1\n");
+    workspace.write("a.run", "q1 Q0 d 1 1 t\n");
+    workspace.write("b.run", "q2 Q0 d 1 1 t\nq1 Q0 d 1 1 t\n");
+    workspace.write("groups.tsv", "q1\tone\nq2\tone\nq3\tone\nq4\ttwo\n");
+    workspace
+        .runs("eval --groups groups.tsv -m RR --qrels qrels.txt b.run")
+        .says(["1 of 2 groups have no evaluated query and do not count in 'macro', for example \"two\""]);
+    workspace
+        .runs("tune alpha a.run b.run --qrels qrels.txt --alphas 0,1")
+        .says(["1 of 3 judged queries have no results in the runs and count as zero"]);
+}

@@ -1,7 +1,8 @@
 //! Text of others, as a terminal may show it.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write;
 
 /// `text` with its control characters written as escapes, so that the text of a file cannot command the
 /// terminal. Line feeds and tabs stay.
@@ -20,6 +21,16 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+/// Writes what `text` writes, as a terminal may show it.
+pub fn write_printable(
+    out: &mut (impl Write + ?Sized),
+    text: impl FnOnce(&mut Vec<u8>) -> crate::Result<()>,
+) -> crate::Result<()> {
+    let mut shown = Vec::new();
+    text(&mut shown)?;
+    Ok(out.write_all(printable(&String::from_utf8_lossy(&shown)).as_bytes())?)
 }
 
 #[cfg(test)]

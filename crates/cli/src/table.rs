@@ -1,5 +1,7 @@
 //! Tables of plain text, and cells of sheets.
 
+use crate::printable::printable;
+
 /// The side of a column to which its cells are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -9,16 +11,18 @@ pub enum Align {
     Right,
 }
 
-/// Rows of cells as lines with two blanks between columns. The first row has the titles. Columns beyond
-/// `align` are aligned left.
+/// Rows of cells as lines with two blanks between columns, as a terminal may show them. The first row has the
+/// titles. Columns beyond `align` are aligned left.
 pub fn table(rows: &[Vec<String>], align: &[Align]) -> String {
+    let shown = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let cells =
             row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match align.get(column) {
                 Some(Align::Right) => format!("{cell:>width$}"),
@@ -59,5 +63,7 @@ mod tests {
         let text = table(&rows, &[Align::Left, Align::Right]);
         assert_eq!(text, "run   value\nbm25      1\nä     -10.5\n");
         assert_eq!(table(&[], &[]), "");
+        let foreign = table(&[vec!["q\x1b[31m".to_owned(), "1".to_owned()]], &[]);
+        assert_eq!(foreign, "q\\u{1b}[31m  1\n");
     }
 }

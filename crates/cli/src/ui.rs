@@ -11,7 +11,7 @@ use toller_files::{AtomicFile, FileError};
 use toller_ir::locked;
 
 use crate::json;
-use crate::printable::printable;
+use crate::printable::{printable, write_printable};
 use crate::stdout::stdout;
 
 /// How to talk to the user, from the global flags.
@@ -116,10 +116,8 @@ impl Ui {
         if self.json {
             return self.json(json);
         }
-        let mut shown = Vec::new();
-        text(&mut shown)?;
         let mut out = self.out();
-        out.write_all(printable(&String::from_utf8_lossy(&shown)).as_bytes())?;
+        write_printable(&mut out, |shown| Ok(text(shown)?))?;
         Ok(out.flush()?)
     }
 

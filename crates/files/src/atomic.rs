@@ -98,6 +98,10 @@ impl AtomicFile {
         let (file, unfinished) =
             Unfinished::create(create, |file| file.path()).map_err(FileError::on("create", &destination))?;
         let (file, temporary) = file.into_parts();
+        // A file that is replaced keeps its permissions: what is private stays so.
+        if let Some(replaced) = fs::metadata(&destination).ok().filter(fs::Metadata::is_file) {
+            file.set_permissions(replaced.permissions()).map_err(FileError::on("create", &destination))?;
+        }
         Ok(Self { writer: Some(buffered(file)), temporary: Some((temporary, unfinished)), destination })
     }
 
@@ -314,6 +318,24 @@ mod tests {
         file.commit()?;
         assert_eq!(fs::read(&target)?, b"made");
         assert!(fs::symlink_metadata(&link)?.is_symlink() && fs::symlink_metadata(&outer)?.is_symlink());
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_replaced_keeps_its_permissions() -> Result<(), Box<dyn std::error::Error>> {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("private");
+        for mode in [0o600, 0o444] {
+            fs::write(&path, "old")?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+            let mut file = AtomicFile::create(&path)?;
+            file.write_all(b"new")?;
+            file.commit()?;
+            assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, mode);
+            fs::remove_file(&path)?;
+        }
         Ok(())
     }
 

@@ -13,6 +13,7 @@ pub(super) fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match closest(name, known.clone()) {
         Some(meant) => format!("did you mean {meant:?}?"),
+        None if known.clone().into_iter().next().is_none() => "there is none".to_owned(),
         None => format!("known are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
     }
 }

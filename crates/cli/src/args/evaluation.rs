@@ -174,7 +174,7 @@ pub fn grouped(evaluation: &Evaluation, groups: &Groups) -> crate::Result<Vec<(S
     Ok(found)
 }
 
-/// Reports evaluated queries that are in no group.
+/// Reports evaluated queries that are in no group, and groups without an evaluated query.
 pub fn report_ungrouped(evaluation: &Evaluation, groups: &Groups, ui: &Ui) {
     let grouped = |query: &str| groups.values().any(|queries| queries.contains(query));
     let without = evaluation.per_query.iter().filter(|query| !grouped(&query.query_id)).count();
@@ -182,6 +182,16 @@ pub fn report_ungrouped(evaluation: &Evaluation, groups: &Groups, ui: &Ui) {
         let all = evaluation.per_query.len();
         ui.warning(format!(
             "{without} of {all} evaluated queries are in no group and count only under 'all'"
+        ));
+    }
+    let is_empty = |queries: &HashSet<String>| {
+        !evaluation.per_query.iter().any(|query| queries.contains(&query.query_id))
+    };
+    let mut empty = groups.iter().filter(|(_, queries)| is_empty(queries)).map(|(name, _)| name);
+    if let Some(first) = empty.next() {
+        let (count, all) = (1 + empty.count(), groups.len());
+        ui.warning(format!(
+            "{count} of {all} groups have no evaluated query and do not count in 'macro', for example {first:?}"
         ));
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use toller_eval::{Format, Report, ReportOptions};
 
 use super::choice::{Choice, one_of};
+use crate::printable::write_printable;
 use crate::ui::Ui;
 
 /// Flags of the commands that write measures.
@@ -44,9 +45,14 @@ impl ResultArgs {
         let options = ReportOptions { per_query, digits: self.digits() };
         match self.format(ui) {
             Format::Json => ui.write_json(report.to_json(options)),
+            Format::Csv => {
+                let mut out = ui.out();
+                report.write(&mut out, Format::Csv, options)?;
+                Ok(out.flush()?)
+            }
             format => {
                 let mut out = ui.out();
-                report.write(&mut out, format, options)?;
+                write_printable(&mut out, |shown| Ok(report.write(shown, format, options)?))?;
                 Ok(out.flush()?)
             }
         }

@@ -10,6 +10,7 @@ use crate::args::number::{above_0, inner_share};
 use crate::args::paths::InputPath;
 use crate::args::statistics::{StatisticsArgs, TESTS, check_compared, with_baseline};
 use crate::error::UsageError;
+use crate::printable::write_printable;
 use crate::ui::Ui;
 
 /// Compares every run with every other one, or all with a baseline.
@@ -76,7 +77,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
     match args.evaluation.result.format(ui) {
         Format::Json => return ui.write_json(report.to_json(options)),
         Format::Csv => report.write_comparisons(&mut out)?,
-        format => report.write(&mut out, format, options)?,
+        format => write_printable(&mut out, |shown| Ok(report.write(shown, format, options)?))?,
     }
     Ok(out.flush()?)
 }

@@ -51,8 +51,8 @@ impl Explain for RunWriteError {
             Self::File(error) => error.remedy(),
             Self::Id { tabs_help: false, .. } => Some("give it another identifier".into()),
             Self::Id { .. } => Some(remedy!(
-                "the columns of a TREC run are separated by spaces, so trec_eval could not read it; {} \
-                 writes a run that {} reads",
+                "the columns of a TREC run are separated by spaces, and some readers split at all \
+                 white space; {} writes a run that {} reads",
                 Setting::TabSeparated,
                 Command::Eval
             )),

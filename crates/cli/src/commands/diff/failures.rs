@@ -12,6 +12,7 @@ use super::{DiffArgs, FormatArg};
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::run_names;
 use crate::error::UsageError;
+use crate::printable::write_printable;
 use crate::table::as_text;
 use crate::ui::Ui;
 
@@ -31,7 +32,7 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
     failures.want(&mut wanted);
     let texts = args.texts.read(&wanted, args.input.skip_bad_lines(), ui)?;
     args.output.write(ui, |mut out, _| match args.format(ui) {
-        FormatArg::Text => text(&failures, &texts, &mut out),
+        FormatArg::Text => write_printable(out, |shown| text(&failures, &texts, shown)),
         FormatArg::Json => json(&failures, &texts, &mut out),
         FormatArg::Csv => Ok(sheet(&failures, &texts, args.per_pair, out).map_err(crate::error::of_csv)?),
         FormatArg::Html => Ok(out.write_all(failures_page(&failures, &texts, args.per_pair).as_bytes())?),

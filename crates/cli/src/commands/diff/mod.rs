@@ -19,6 +19,7 @@ use crate::args::replacing::{OverwriteArgs, PAGE, is_page};
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
 use crate::error::{UsageError, of_csv};
+use crate::printable::write_printable;
 use crate::ui::Ui;
 
 /// Compares two runs query by query, for an analysis of errors.
@@ -140,7 +141,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
 
 fn write(listing: &Listing, format: FormatArg, mut out: &mut dyn Write) -> crate::Result<()> {
     match format {
-        FormatArg::Text => report::text(listing, &mut out),
+        FormatArg::Text => write_printable(out, |shown| report::text(listing, shown)),
         FormatArg::Json => report::json(listing, &mut out),
         FormatArg::Csv => Ok(sheet::write(listing, &mut out).map_err(of_csv)?),
         FormatArg::Html => Ok(out.write_all(diff_page(&listing.contrast, &listing.texts).as_bytes())?),

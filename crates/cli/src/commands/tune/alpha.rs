@@ -64,6 +64,14 @@ pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
             return Err(UsageError::new(message, "name two runs").into());
         }
     };
+    let is_missing = |query: &str| !runs.iter().any(|run| run.queries.contains_key(query));
+    let missing = qrels.iter().filter(|(query, _)| is_missing(query)).count();
+    if missing > 0 {
+        let judged = qrels.len();
+        ui.warning(format!(
+            "{missing} of {judged} judged queries have no results in the runs and count as zero"
+        ));
+    }
     let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
     let bar = ui.progress("tuning", "queries", qrels.len() as u64);
     let tuned = tune_alpha(&runs, &fusion, depth, &args.alphas, &args.judging.judging(&qrels), &|done| {
