@@ -56,6 +56,10 @@ fn from_filled_sheets_to_judgments() {
     assert!(done.stderr.contains("2 of 3 pairs have a grade; 1 are undecided"), "{}", done.stderr);
     assert_eq!(workspace.lines("qrels.txt"), ["q1 0 d1 2", "q1 0 d2 0"]);
     assert_eq!(workspace.lines("more.tsv"), ["q2\td4"]);
+    workspace.toller("annotate vote ann.csv bo.csv --undecided bo.csv").fails(
+        2,
+        &["--undecided bo.csv would overwrite the input bo.csv", "hint: give --undecided another name"],
+    );
     // The undecided pairs go to a fourth annotator.
     workspace.toller("annotate packages --pairs more.tsv --format csv --output again").succeeds();
     assert_eq!(workspace.lines("again/package-0001.csv")[1], "q2,,d4,,,,");

@@ -225,13 +225,18 @@ impl<'a> Inputs<'a> {
     /// Refuses an output that would overwrite one of the files, or a file of a folder among them, or lie in
     /// one of the directories.
     pub fn check_kept(&self, output: &OutputPath) -> Result<(), UsageError> {
+        self.check_kept_by("--output", output)
+    }
+
+    /// The same for the output of another flag.
+    pub fn check_kept_by(&self, flag: &str, output: &OutputPath) -> Result<(), UsageError> {
         let is_overwritten = |file: &&&Path| is_same_file(file, output) || is_data_of(output, file);
         let overwritten = self.files.iter().find(is_overwritten);
         match overwritten.or_else(|| self.directories.iter().find(|directory| is_inside(output, directory))) {
             None => Ok(()),
             Some(input) => Err(UsageError::new(
-                format!("--output {} would overwrite the input {}", output.display(), input.display()),
-                "give --output another name",
+                format!("{flag} {} would overwrite the input {}", output.display(), input.display()),
+                format!("give {flag} another name"),
             )),
         }
     }

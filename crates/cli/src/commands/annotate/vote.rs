@@ -40,7 +40,7 @@ fn check_usage(args: &VoteArgs, ui: &Ui) -> Result<(), UsageError> {
     sheets.check_with(&args.output, ui)?;
     args.overwrite.check(&args.output, JUDGMENTS, is_judgments)?;
     let Some(undecided) = &args.undecided else { return Ok(()) };
-    sheets.check_kept(undecided)?;
+    sheets.check_kept_by("--undecided", undecided)?;
     // Pairs of identifiers could be judgments just as well.
     args.overwrite.check_new(undecided)
 }

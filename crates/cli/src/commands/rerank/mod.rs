@@ -84,7 +84,7 @@ fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     let inputs = Inputs::files(files).and_directories(reranking.directories());
     for scores in args.keep_model_scores.iter().flat_map(|to| model_scores::files(to, &args.reranker.models))
     {
-        inputs.check_kept(&scores)?;
+        inputs.check_kept_by("--keep-model-scores", &scores)?;
         args.output.check_replaces_run(&scores)?;
     }
     args.output.check(&inputs, ui)
