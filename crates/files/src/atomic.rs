@@ -100,7 +100,11 @@ impl AtomicFile {
         let (file, temporary) = file.into_parts();
         // A file that is replaced keeps its permissions: what is private stays so.
         if let Some(replaced) = fs::metadata(&destination).ok().filter(fs::Metadata::is_file) {
-            file.set_permissions(replaced.permissions()).map_err(FileError::on("create", &destination))?;
+            let permissions = replaced.permissions();
+            // Some file systems have one mode for all files, and refuse to set it.
+            if file.metadata().is_ok_and(|new| new.permissions() != permissions) {
+                file.set_permissions(permissions).map_err(FileError::on("create", &destination))?;
+            }
         }
         Ok(Self { writer: Some(buffered(file)), temporary: Some((temporary, unfinished)), destination })
     }
