@@ -19,23 +19,35 @@ pub enum AnnotationError {
         /// What is wrong.
         problem: String,
     },
-    /// Somebody judged a pair twice, with different grades.
-    #[error("{annotator} judged document {doc_id:?} for query {query_id:?} twice: {first} and {second}")]
+    /// A row of a sheet contradicts an earlier row, of this sheet or of another.
+    #[error("{sheet}, line {line}: {contradiction}")]
     Contradiction {
-        /// Who judged.
-        annotator: String,
-        /// The query.
-        query_id: String,
-        /// The document.
-        doc_id: String,
-        /// The first grade.
-        first: i32,
-        /// The other grade.
-        second: i32,
+        /// The sheet's name.
+        sheet: String,
+        /// The line, from 1.
+        line: usize,
+        /// The grades.
+        contradiction: Contradiction,
     },
     /// No grade was filled in.
     #[error("no grade is filled in")]
     NoRating,
+}
+
+/// Somebody judged a pair twice, with different grades.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{annotator} judged document {doc_id:?} for query {query_id:?} twice: {first} and {second}")]
+pub struct Contradiction {
+    /// Who judged.
+    pub annotator: String,
+    /// The query.
+    pub query_id: String,
+    /// The document.
+    pub doc_id: String,
+    /// The first grade.
+    pub first: i32,
+    /// The other grade.
+    pub second: i32,
 }
 
 impl Explain for AnnotationError {
@@ -51,12 +63,11 @@ impl Explain for AnnotationError {
     }
 
     fn place(&self) -> Option<ErrorPlace> {
-        match self {
-            Self::Sheet { sheet, line, .. } => Some(ErrorPlace {
-                file: sheet.clone(),
-                position: line.map(|line| Position::Line(line as u64)),
-            }),
-            Self::Run(_) | Self::Contradiction { .. } | Self::NoRating => None,
-        }
+        let (file, line) = match self {
+            Self::Sheet { sheet, line, .. } => (sheet.clone(), *line),
+            Self::Contradiction { sheet, line, .. } => (sheet.clone(), Some(*line)),
+            Self::Run(_) | Self::NoRating => return None,
+        };
+        Some(ErrorPlace { file, position: line.map(|line| Position::Line(line as u64)) })
     }
 }

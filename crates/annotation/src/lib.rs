@@ -12,7 +12,7 @@ mod ratings;
 mod vote;
 
 pub use agreement::{Agreement, PairAgreement, agreement};
-pub use error::AnnotationError;
+pub use error::{AnnotationError, Contradiction};
 pub use package::{Package, packages};
 pub use pool::{Pair, Pool};
 pub use ratings::{Rating, Ratings};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::error::AnnotationError;
+use crate::error::{AnnotationError, Contradiction};
 use crate::pool::Pair;
 
 /// A grade that somebody gave.
@@ -29,13 +29,13 @@ impl Ratings {
     ///
     /// # Errors
     /// If the same person gave the pair another grade.
-    pub fn add(&mut self, pair: Pair, annotator: &str, grade: i32) -> Result<(), AnnotationError> {
+    pub fn add(&mut self, pair: Pair, annotator: &str, grade: i32) -> Result<(), Contradiction> {
         let ratings = self.pairs.entry(pair.clone()).or_default();
         match ratings.iter().find(|rating| rating.annotator == annotator) {
             None => ratings.push(Rating { annotator: annotator.to_owned(), grade }),
             Some(earlier) if earlier.grade == grade => {}
             Some(earlier) => {
-                return Err(AnnotationError::Contradiction {
+                return Err(Contradiction {
                     annotator: annotator.to_owned(),
                     query_id: pair.query_id,
                     doc_id: pair.doc_id,
@@ -87,13 +87,17 @@ impl Ratings {
                 self.empty += 1;
                 continue;
             }
+            let line = row.position().map_or(0, line_at);
             let grade = whole_number(cell(grade)).ok_or_else(|| {
-                let problem = format!("the grade {:?} is not a whole number", cell(grade));
-                wrong(row.position().map(line_at), problem)
+                wrong(Some(line), format!("the grade {:?} is not a whole number", cell(grade)))
             })?;
             let who = who.map(cell).filter(|who| !who.is_empty()).unwrap_or(annotator);
             let pair = Pair { query_id: original(cell(query)), doc_id: original(cell(document)) };
-            self.add(pair, who, grade)?;
+            self.add(pair, who, grade).map_err(|contradiction| AnnotationError::Contradiction {
+                sheet: sheet.to_owned(),
+                line,
+                contradiction,
+            })?;
         }
         Ok(())
     }
@@ -122,7 +126,6 @@ fn original(cell: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Rating, Ratings};
-    use crate::error::AnnotationError;
     use crate::pool::Pair;
 
     fn pair(query: &str, document: &str) -> Pair {
@@ -175,10 +178,13 @@ mod tests {
         utf_16.extend("query_id".encode_utf16().flat_map(u16::to_le_bytes));
         let error = Ratings::default().read("s.csv", "ann", &*utf_16).unwrap_err().to_string();
         assert_eq!(error, "s.csv: the text is not UTF-8; save it as CSV UTF-8");
-        assert!(read("query_id,doc_id,grade\nq,d,0\n").contains("twice: 1 and 0"));
+        assert_eq!(
+            read("query_id,doc_id,grade\nq,e,2\nq,d,0\n"),
+            "s.csv, line 3: ann judged document \"d\" for query \"q\" twice: 1 and 0"
+        );
         let mut ratings = Ratings::default();
         ratings.add(pair("q", "d"), "ann", 1).unwrap();
         assert!(ratings.add(pair("q", "d"), "ann", 1).is_ok(), "the same row twice");
-        assert!(matches!(ratings.add(pair("q", "d"), "ann", 2), Err(AnnotationError::Contradiction { .. })));
+        assert_eq!(ratings.add(pair("q", "d"), "ann", 2).unwrap_err().second, 2);
     }
 }

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use rayon::prelude::*;
+use toller_index::available_memory;
 use toller_ir::SplitMix64;
 use toller_store::DType;
 use toller_topk::{Quantized, Vectors, quantize};
@@ -99,10 +100,15 @@ fn rounded<T: Default + Copy + Send>(
     Ok(values)
 }
 
-/// Memory for the vectors. A refusal is an error.
+/// Memory for the vectors. A refusal is an error, and so is more than there is: many systems promise any
+/// amount, and end the process when it is used.
 fn zeros<T: Default + Copy>(count: usize, dim: usize) -> Result<Vec<T>, BenchError> {
     let refused = || BenchError::Memory { vectors: count, dim };
     let len = count.checked_mul(dim).ok_or_else(refused)?;
+    let bytes = len.saturating_mul(size_of::<T>()) as u64;
+    if available_memory().is_some_and(|available| bytes > available) {
+        return Err(refused());
+    }
     let mut values = Vec::new();
     values.try_reserve_exact(len).map_err(|_| refused())?;
     values.resize(len, T::default());

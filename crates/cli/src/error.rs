@@ -7,7 +7,7 @@ use std::{fmt, iter};
 
 use toller_engine::EngineError;
 use toller_hub::ResolveError;
-use toller_ir::{AnyError, ErrorPlace, Explain, Remedy, Setting};
+use toller_ir::{AnyError, ErrorPlace, Explain, Position, Remedy, Setting};
 
 use crate::flags;
 use crate::interrupt::{self, Interrupted};
@@ -47,6 +47,22 @@ impl<const STATUS: u8> Refusal<STATUS> {
     /// An error of a library that the value of a flag caused.
     pub fn of_flag(flag: impl fmt::Display, error: &dyn Explain) -> Self {
         Self { message: format!("{flag}: {error}"), ..Self::of(error) }
+    }
+
+    /// With another remedy.
+    pub fn with_remedy(self, remedy: impl Into<Remedy>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    /// At a line of a file, counted from one.
+    pub fn at_line(self, file: impl fmt::Display, line: usize) -> Self {
+        let position = Some(Position::Line(line as u64));
+        Self { place: Some(ErrorPlace { file: file.to_string(), position }), ..self }
+    }
+
+    /// In a file as a whole.
+    pub fn at_file(self, file: impl fmt::Display) -> Self {
+        Self { place: Some(ErrorPlace { file: file.to_string(), position: None }), ..self }
     }
 
     /// Only `message`, if no remedy is known.

@@ -26,6 +26,11 @@ pub fn in_one_line(error: &dyn Explain) -> String {
     error.to_string() + &remedy.unwrap_or_default()
 }
 
+/// The first of these flags that is given.
+pub fn first_given<'a>(flags: impl IntoIterator<Item = (&'a str, bool)>) -> Option<&'a str> {
+    flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+}
+
 /// Whether a command, or one below it, takes a flag.
 #[cfg(test)]
 pub fn has_option(command: &clap::Command, flag: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Ctrl-C: once to stop as soon as nothing is lost, twice to stop now.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -39,21 +39,25 @@ pub fn check(stop: &AtomicBool, resume: &str) -> Result<(), Interrupted> {
 pub const STATUS: u8 = 130;
 
 /// What is known of signals in this process.
+#[derive(Default)]
 struct Listening {
     is_on: bool,
-    /// The flag of the command, and the message when it is set.
-    asked: Option<(Arc<AtomicBool>, &'static str)>,
+    /// Whether the work is to stop. The steps of a recipe run in one process and share it.
+    flag: Arc<AtomicBool>,
+    /// What is printed when the flag is set, if the work looks at it.
+    message: Option<&'static str>,
 }
 
-static LISTENING: Mutex<Listening> = Mutex::new(Listening { is_on: false, asked: None });
+static LISTENING: LazyLock<Mutex<Listening>> = LazyLock::new(Mutex::default);
 
 fn listening() -> MutexGuard<'static, Listening> {
     locked(&LISTENING)
 }
 
-/// The flag, if a command of this process asked for it.
+/// The flag, if the work looks at it.
 pub fn current() -> Option<Arc<AtomicBool>> {
-    listening().asked.as_ref().map(|(flag, _)| flag.clone())
+    let listening = listening();
+    listening.message.map(|_| listening.flag.clone())
 }
 
 /// Listens for SIGINT and SIGTERM. The first one ends the process, unless the command asked for the [`flag`]:
@@ -69,34 +73,36 @@ pub fn listen(ui: &Ui) -> crate::Result<()> {
     Ok(())
 }
 
-/// The flag that the first SIGINT or SIGTERM sets, which prints `message`. The steps of a recipe run in one
-/// process: they share the flag, and the message of the last step is printed.
+/// The flag that the first SIGINT or SIGTERM sets, which prints `message`. It is for work of which something
+/// is kept; other work can end at any time.
 pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
     listen(ui)?;
     let mut listening = listening();
-    let flag = listening.asked.take().map_or_else(Arc::default, |(flag, _)| flag);
-    listening.asked = Some((flag.clone(), message));
-    Ok(flag)
+    listening.message = Some(message);
+    Ok(listening.flag.clone())
 }
 
-/// Does work of which nothing is kept: meanwhile the first SIGINT or SIGTERM ends the process. It is an error
-/// if one has come before.
+/// Does work of which nothing is kept, unless it asks for the [`flag`] itself: meanwhile the first SIGINT or
+/// SIGTERM ends the process. It is an error if one has come before.
 pub fn at_once<T>(work: impl FnOnce() -> T) -> Result<T, Interrupted> {
-    let asked = listening().asked.take();
-    if let Some((flag, _)) = &asked {
-        check(flag, "run the same command again")?;
-    }
-    let done = work();
-    listening().asked = asked;
-    Ok(done)
+    let (flag, message) = {
+        let mut listening = listening();
+        (listening.flag.clone(), listening.message.take())
+    };
+    let done = check(&flag, "run the same command again").map(|()| work());
+    listening().message = message;
+    done
 }
 
 /// Asks the command to stop, or ends the process if that does not help.
 fn hear(ui: &Ui) {
-    let asked = listening().asked.clone();
     let ui = ui.clone();
-    match asked.filter(|(flag, _)| !flag.swap(true, Ordering::Relaxed)) {
-        Some((_, message)) => try_for_a_while(move || ui.status(format!("\n{message} (again: stop now)"))),
+    let message = {
+        let listening = listening();
+        listening.message.filter(|_| !listening.flag.swap(true, Ordering::Relaxed))
+    };
+    match message {
+        Some(message) => try_for_a_while(move || ui.status(format!("\n{message} (again: stop now)"))),
         None => {
             try_for_a_while(move || {
                 exit_without_unfinished(|| {

@@ -181,8 +181,10 @@ pub enum CorpusError {
         file: String,
         /// The format's name.
         format: &'static str,
-        /// What is wrong, and where.
+        /// What is wrong.
         message: String,
+        /// Where, if it is known.
+        position: Option<Position>,
     },
     /// No records at all.
     #[error("{files}: no {what} found{after}")]
@@ -193,6 +195,16 @@ pub enum CorpusError {
         what: &'static str,
         /// How many bad lines were skipped, if any.
         after: String,
+    },
+    /// No titles by the name that was given for them.
+    #[error("{files}: no titles by the name {name:?}{found}")]
+    NoTitles {
+        /// The files that were read.
+        files: String,
+        /// The name.
+        name: String,
+        /// What there is instead, if anything says so.
+        found: String,
     },
     /// The format cannot be detected from the content and the name.
     #[error("{file}: cannot tell its format as {what}: found {found}")]
@@ -235,6 +247,7 @@ impl Explain for CorpusError {
             Self::Empty { what, .. } => {
                 Some(format!("check that this is the file that holds the {what}").into())
             }
+            Self::NoTitles { .. } => Some(remedy!("correct {}, or leave it out", Setting::TitleColumn)),
             Self::UnknownFormat { candidates, .. } => {
                 let names = format!(" ({})", candidates.join(", "));
                 Some(remedy!("name the format with {}{}", Setting::Format, names))
@@ -248,8 +261,9 @@ impl Explain for CorpusError {
         match self {
             Self::File(error) | Self::Read { source: error, .. } => error.place(),
             Self::Bad(record) => in_file(&record.place.file, Some(record.place.position)),
+            Self::Broken { file, position, .. } => in_file(file, *position),
             Self::Empty { files: file, .. }
-            | Self::Broken { file, .. }
+            | Self::NoTitles { files: file, .. }
             | Self::UnknownFormat { file, .. }
             | Self::Unsupported { file, .. } => in_file(file, None),
         }

@@ -21,6 +21,9 @@ pub struct ColumnNames {
     pub context: Option<String>,
 }
 
+/// The most columns that a header may name.
+pub(crate) const MAX_COLUMNS: usize = 64;
+
 /// The names that a format's fields usually have, those that count first before the others.
 #[derive(Clone, Copy)]
 pub(crate) struct Usual {
@@ -42,6 +45,8 @@ pub struct Names {
     pub context: Vec<String>,
     /// Whether a user gave one of them, so that a file without it is an error.
     pub(crate) are_given: bool,
+    /// Whether a user gave the name of titles, where there may be titles. Otherwise they are optional.
+    pub(crate) title_is_given: bool,
 }
 
 impl ColumnNames {
@@ -75,6 +80,7 @@ impl ColumnNames {
             text: names(&self.text, usual.text),
             context: names(&self.context, &[]),
             are_given: !self.are_usual(),
+            title_is_given: self.title.is_some() && !usual.title.is_empty(),
         }
     }
 }
@@ -93,19 +99,23 @@ impl Names {
         header_index(cells, &self.id) == Some(0)
     }
 
-    /// The columns of identifiers and of texts, if `cells` are a header that shows both. Behind usual
-    /// identifiers, the only column that is not a title holds the texts, whatever its name.
+    /// The columns of identifiers and of texts, if `cells` are a header that shows both, and the column of
+    /// titles that a user named. Behind usual identifiers, the only column that is not a title holds the
+    /// texts, whatever its name.
     pub(crate) fn of_header(&self, cells: &[impl AsRef<str>]) -> Option<(usize, usize)> {
         let id = header_index(cells, &self.id)?;
+        let title = header_index(cells, &self.title);
+        if self.title_is_given && title.is_none() || cells.len() > MAX_COLUMNS {
+            return None;
+        }
         let other = || {
-            let title = header_index(cells, &self.title);
             let mut others = (1..cells.len()).filter(|at| title != Some(*at));
             others.next().filter(|_| id == 0 && !self.are_given && others.next().is_none())
         };
         Some((id, header_index(cells, &self.text).or_else(other)?))
     }
 
-    /// The error of a file whose header has no identifiers or no texts by these names.
+    /// The error of a file whose header has no identifiers, no texts or no titles by these names.
     pub(crate) fn missing(
         &self,
         file: String,
@@ -113,10 +123,24 @@ impl Names {
         cells: &[impl AsRef<str>],
     ) -> CorpusError {
         let found = cells.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+        let has = |names: &[String]| header_index(cells, names).is_some();
+        if cells.len() > MAX_COLUMNS {
+            let message =
+                format!("the first line has {} columns; at most {MAX_COLUMNS} are read", cells.len());
+            return CorpusError::Broken { file, format, message, position: None };
+        }
+        if self.title_is_given && has(&self.id) && has(&self.text) && !has(&self.title) {
+            return self.no_titles(file, format!("; the header has {found}"));
+        }
         let (id, text) = (either(&self.id), either(&self.text));
         let message = format!(
             "the header needs a column of identifiers ({id}) and one of texts ({text}); it has {found}"
         );
-        CorpusError::Broken { file, format, message }
+        CorpusError::Broken { file, format, message, position: None }
+    }
+
+    /// The error of inputs without the titles that a user named; `found` says what there is instead.
+    pub(crate) fn no_titles(&self, files: String, found: String) -> CorpusError {
+        CorpusError::NoTitles { files, name: either(&self.title), found }
     }
 }

@@ -63,6 +63,47 @@ fn csv_has_a_header_and_quotes() -> Outcome {
 }
 
 #[test]
+fn a_title_that_was_named_and_is_nowhere_is_an_error() -> Outcome {
+    let named = |title: &str| ReadOptions {
+        columns: ColumnNames { title: Some(title.to_owned()), ..ColumnNames::default() },
+        skip_bad_lines: true,
+        ..ReadOptions::default()
+    };
+    let expected = [passage("1", "", "x"), passage("2", "T", "y"), passage("3", "", "z")];
+    for (name, content) in [
+        (
+            "c.jsonl",
+            "{\"id\":1,\"text\":\"x\"}\n{\"id\":2,\"text\":\"y\",\"head\":\"T\"}\n{\"id\":3,\"text\":\"z\"}\n",
+        ),
+        ("c.tsv", "id\thead\ttext\turl\n1\t\tx\tu\n2\tT\ty\tu\n3\t\tz\tu\n"),
+        ("dpr.tsv", "id\ttext\thead\n1\tx\t\n2\ty\tT\n3\tz\t\n"),
+        ("c.csv", "id,head,text\n1,,x\n2,T,y\n3,,z\n"),
+    ] {
+        assert_eq!(passages_with(name, content, &named("head"))?.0, expected, "{name}");
+        let error = passages_with(name, content, &named("haed")).unwrap_err();
+        assert!(matches!(error, CorpusError::NoTitles { .. }), "{name}: {error}");
+        assert_eq!(error.remedy().unwrap().to_string(), "correct title_column, or leave it out");
+        assert_eq!(error.place().unwrap().file, name);
+    }
+    let empty = "{\"id\":1,\"text\":\"x\",\"head\":\"\"}\n";
+    assert_eq!(passages_with("c.jsonl", empty, &named("head"))?.0, [passage("1", "", "x")]);
+    Ok(())
+}
+
+#[test]
+fn a_table_may_have_many_columns() -> Outcome {
+    let rows = |more: usize, tab: &str| {
+        let row = |first: &str, cell: &str| format!("{first}{}\n", format!("{tab}{cell}").repeat(more));
+        row(&format!("id{tab}text"), "more") + &row(&format!("1{tab}x"), "0")
+    };
+    for (name, tab) in [("c.tsv", "\t"), ("c.csv", ",")] {
+        assert_eq!(passages(name, rows(62, tab))?, [passage("1", "", "x")]);
+        assert_error(passages(name, rows(63, tab)), &[name, "the first line has 65 columns; at most 64"]);
+    }
+    Ok(())
+}
+
+#[test]
 fn columns_can_be_named() -> Outcome {
     let named = |id: &str, text: &str| ReadOptions {
         columns: ColumnNames {

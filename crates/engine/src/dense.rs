@@ -177,13 +177,10 @@ impl Engine {
     /// Checks that a store and the queries have the same model. A user who gives vectors of an unknown model
     /// is trusted.
     fn check_model(&self, store: &Store, queries: &ModelInfo) -> Result<(), StoreError> {
-        match store.check_model(queries) {
-            Err(_) if !store.manifest().spec.model.is_known() || !queries.is_known() => {
-                self.notify(Event::ModelUnchecked);
-                Ok(())
-            }
-            checked => checked,
+        if !store.check_known_model(queries)? {
+            self.notify(Event::ModelUnchecked);
         }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::write::XzEncoder;
@@ -134,7 +134,7 @@ impl Compression {
     pub(crate) fn decode(self, raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::Plain => Box::new(raw),
-            Self::Gzip => Box::new(Decoder { compression: self, inner: MultiGzDecoder::new(raw) }),
+            Self::Gzip => Box::new(Decoder { compression: self, inner: GzipMembers::new(raw) }),
             Self::Zstd => {
                 let mut inner = zstd::stream::read::Decoder::with_buffer(raw)?;
                 inner.window_log_max(ZSTD_WINDOW_LOG)?;
@@ -149,6 +149,49 @@ impl Compression {
             io::ErrorKind::UnexpectedEof,
             format!("the {self} data end early: the file is incomplete"),
         )
+    }
+}
+
+/// Gzip's members, one after the other. Zeros behind the last one are padding, as for gzip itself.
+struct GzipMembers<R>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> GzipMembers<R> {
+    fn new(raw: R) -> Self {
+        Self(Some(GzDecoder::new(raw)))
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let Some(mut rest) = self.0.take().map(GzDecoder::into_inner) else { break };
+            match first_but_zeros(&mut rest)? {
+                None => break,
+                Some(GZIP_FIRST) => self.0 = Some(GzDecoder::new(rest)),
+                Some(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, "other bytes follow them")),
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The first byte of gzip's data.
+const GZIP_FIRST: u8 = 0x1f;
+
+/// The next byte that is not zero, which is not taken.
+fn first_but_zeros(raw: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        let bytes = raw.fill_buf()?;
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        let (next, is_end) = (bytes.get(zeros).copied(), bytes.is_empty());
+        raw.consume(zeros);
+        if next.is_some() || is_end {
+            return Ok(next);
+        }
     }
 }
 

@@ -41,6 +41,12 @@ pub fn in_words_of_json(error: impl Display) -> String {
     format!("{before}expected {expected}{place}")
 }
 
+/// The same for an error in JSON that is on one line of a file.
+#[must_use]
+pub fn in_words_of_json_line(error: impl Display) -> String {
+    in_words_of_json(error).replacen(" at line 1 column ", " at column ", 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::in_words_of_json;

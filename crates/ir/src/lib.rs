@@ -21,7 +21,7 @@ mod searcher;
 pub use counted::counted;
 pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
-pub use json_words::in_words_of_json;
+pub use json_words::{in_words_of_json, in_words_of_json_line};
 pub use locked::locked;
 pub use named::UnknownName;
 pub use passage::Passage;

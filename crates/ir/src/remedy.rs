@@ -230,6 +230,7 @@ terms! {
         TabSeparated "tab_separated": "Separate the columns of a run by tabs.",
         TextColumn "text_column": "The column of texts.",
         TextIndex "text_index": "The directory of an index of texts.",
+        TitleColumn "title_column": "The column of titles.",
         Truncation "truncation": "Which text of a pair is cut.",
         Untie "untie": "Train separate encoders for queries and passages.",
         VectorColumn "vector_column": "The column of vectors.",

@@ -334,7 +334,7 @@ impl Explain for StoreError {
                 "give another {}, or, if this is what is left of a store, remove it first; nothing was changed",
                 Setting::Output
             ),
-            Self::Locked { .. } => remedy!("wait until it has ended, or give another {}", Setting::Output),
+            Self::Locked { .. } => "wait until it has ended, or write to another directory".into(),
             Self::SpecMismatch { .. } => remedy!(
                 "give another {}, or replace the store with `{}`",
                 Setting::Output,

@@ -112,9 +112,8 @@ fn int8(part: &StorePart, advance: &(dyn Fn(usize) + Sync)) -> Result<Vec<CodesE
     written.into_iter().collect()
 }
 
-/// Whether all shards have codes that can be used, as far as one can know without reading them.
+/// Whether all shards have codes that are as they were written.
 fn has_codes(part: &StorePart) -> Result<bool, StoreError> {
-    let unverified = OpenOptions { verify: false, progress: None };
     let listed = part.manifest.codes.len() == part.manifest.shards.len();
-    Ok(listed && find_damaged_codes(std::slice::from_ref(part), &unverified)?.is_empty())
+    Ok(listed && find_damaged_codes(std::slice::from_ref(part), &OpenOptions::default())?.is_empty())
 }

@@ -180,6 +180,19 @@ impl Store {
         }
     }
 
+    /// As [`Store::check_model`], but says whether that was possible: it is not if the model of the store or
+    /// the given one is unknown.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongModel`] if another model made the vectors.
+    pub fn check_known_model(&self, model: &ModelInfo) -> Result<bool, StoreError> {
+        let is_known = self.manifest().spec.model.is_known() && model.is_known();
+        match self.check_model(model) {
+            Err(_) if !is_known => Ok(false),
+            checked => checked.map(|()| true),
+        }
+    }
+
     /// Checks that the vectors were made by `model`, by its fingerprint. Vectors of passages may also be
     /// those of another model that has the same encoder of passages: only its encoder of queries was trained.
     ///

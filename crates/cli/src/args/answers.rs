@@ -12,7 +12,6 @@ use super::input::{CORPUS_FORMAT, CollectionArgs, QueriesArgs};
 use super::paths::InputPath;
 use super::runs::{RunInputArgs, check_questions};
 use crate::error::{Context, Remedied};
-use crate::interrupt;
 use crate::ui::Ui;
 
 /// Passages that are looked into at a time.
@@ -132,14 +131,12 @@ impl AnswerArgs {
         skip_bad_lines: bool,
         ui: &Ui,
     ) -> crate::Result<()> {
-        let stop = interrupt::flag(ui, "stopping")?;
         let collection = open_collection(&expand(&self.corpus)?, &self.collection.options(skip_bad_lines));
         let mut collection = collection.with_flag(Setting::Format, CORPUS_FORMAT)?;
         let bar = ui.progress("reading", "passages retrieved", search.retrieved() as u64);
         let (mut block, mut found): (Vec<Passage>, usize) = (Vec::with_capacity(PASSAGES_PER_BLOCK), 0);
         for passage in collection.by_ref() {
             let passage = passage?;
-            interrupt::check(&stop, "nothing was written")?;
             if search.is_retrieved(&passage.id) {
                 block.push(passage);
             }
@@ -153,7 +150,6 @@ impl AnswerArgs {
         search.look_into(&block);
         found += block.len();
         drop(bar);
-        interrupt::check(&stop, "nothing was written")?;
         ui.skipped("", collection.skipped());
         let retrieved = search.retrieved();
         if found == 0 && retrieved > 0 {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use toller_engine::{Backend, DenseOptions, Device, Engine, Pooled, QuerySource, Scan};
+use toller_engine::{DenseOptions, Device, Engine, Pooled, QuerySource, Scan};
 use toller_pipeline::DenseSearcher;
 
-use super::device::{self, ComputeArgs};
+use super::device;
 use super::model::{self, ModelArgs};
 use super::paths::{InputPath, ModelName};
 use crate::engine::in_flags;
 use crate::error::UsageError;
+use crate::flags::first_given;
 use crate::ui::Ui;
 
 /// Flags of dense retrieval.
@@ -24,7 +25,7 @@ pub struct DenseArgs {
     model: Option<ModelName>,
 
     /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
-    #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "dtype"])]
+    #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "dim", "dtype"])]
     query_vectors: Option<InputPath>,
 
     /// How to scan the vectors; every way gives the same hits and scores
@@ -74,6 +75,10 @@ impl DenseArgs {
                 Err(UsageError::new("searching an inverted index needs texts", "give --queries too"))
             }
             (Some(_), None, true) | (None, Some(_), false) => Ok(()),
+            (None, None, true) => {
+                Err(UsageError::new("a store is searched for vectors, and these are texts", "give --model"))
+            }
+            (Some(_), None, false) => Err(UsageError::new("search needs queries", "give --queries")),
             (_, Some(_), true) => Err(UsageError::new(
                 "--query-vectors and --queries both give the queries",
                 "give one of them",
@@ -87,20 +92,9 @@ impl DenseArgs {
     /// Refuses flags that have no effect without a store: those of the model and of a GPU. The flags of how a
     /// model computes also apply to cross-encoders, which need texts.
     fn check_unused(&self, texts_wanted: bool) -> Result<(), UsageError> {
-        let ModelArgs { max_length, prompt, query_model, pooling, dim, compute } = &self.model_args;
-        let ComputeArgs { device, backend, dtype, batch_tokens: _ } = compute;
-        let flags = [
-            ("--max-length", max_length.is_some()),
-            ("--prompt", prompt.is_some()),
-            ("--query-model", query_model.is_some()),
-            ("--pooling", pooling.is_some()),
-            ("--dim", dim.is_some()),
-            ("--dtype", dtype.is_some() && !texts_wanted),
-            ("--device", !matches!(device, Device::Auto | Device::Cpu) && !texts_wanted),
-            ("--backend", *backend != Backend::Native && !texts_wanted),
-        ];
-        match flags.into_iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(UsageError::new(
+        let compute = self.model_args.compute.flags().into_iter().filter(|_| !texts_wanted);
+        match first_given(self.model_args.flags().into_iter().chain(compute)) {
+            Some(flag) => Err(UsageError::new(
                 format!("{flag} is for dense search, and no store is searched"),
                 format!("give --dense STORE, or leave {flag} out"),
             )),

@@ -39,6 +39,17 @@ impl ComputeArgs {
         }
     }
 
+    /// The flags, and whether they are given. The CPU and the usual backend need not be asked for.
+    pub fn flags(&self) -> [(&'static str, bool); 4] {
+        let Self { device, backend, dtype, batch_tokens } = self;
+        [
+            ("--dtype", dtype.is_some()),
+            ("--device", !matches!(device, Device::Auto | Device::Cpu)),
+            ("--backend", *backend != Backend::Native),
+            ("--batch-tokens", batch_tokens.is_some()),
+        ]
+    }
+
     /// Refuses a backend where no model computes.
     pub fn check_unused(&self, remedy: &'static str) -> Result<(), UsageError> {
         match self.backend {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toller_corpus::{ReadOptions, read_qrels};
 use toller_files::Input;
-use toller_ir::{Qrels, Query, Searcher};
+use toller_ir::{Qrels, Query, Searcher, counted};
 use toller_pipeline::{DocumentLists, QueryFilter};
 
 use super::id_lines::{ids, pairs};
@@ -68,19 +68,28 @@ struct Judged {
 
 impl Judged {
     fn read(file: &Path) -> Result<Self, Remedied> {
-        match read_qrels(&Input::parse(file), &ReadOptions::default()) {
-            Ok((qrels, _)) => Ok(Self { file: file.to_owned(), qrels }),
-            Err(error) => Err(Remedied::new(
-                error.to_string(),
-                "give --judged relevance judgments: TREC qrels, BEIR's TSV, or lines of a query's and a document's id",
-            )),
-        }
+        const REMEDY: &str = "give --judged relevance judgments: TREC qrels, BEIR's TSV, or lines of a query's and a document's id";
+        let read = read_qrels(&Input::parse(file), &ReadOptions::default());
+        let (qrels, _) = read.map_err(|error| Remedied::of(&error).with_remedy(REMEDY))?;
+        Ok(Self { file: file.to_owned(), qrels })
     }
 }
 
 impl FilterLists {
-    /// The queries that are searched for; an error if none is left.
-    pub fn judged(&self, mut queries: Vec<Query>, ui: &Ui) -> Result<Vec<Query>, Remedied> {
+    /// The queries that are searched for; an error if none is left. It is reported if --exclude has none of
+    /// them. That it has others is usual: it may be for all queries of a collection.
+    pub fn queries(&self, queries: Vec<Query>, ui: &Ui) -> Result<Vec<Query>, Remedied> {
+        let queries = self.judged(queries, ui)?;
+        let excluded: HashSet<&str> =
+            self.documents.excluded.iter().map(|(query, _)| query.as_str()).collect();
+        if !excluded.is_empty() && !queries.iter().any(|query| excluded.contains(query.id.as_str())) {
+            let all = counted(excluded.len(), "query");
+            ui.warning(format!("none of the {all} of --exclude is searched for: nothing is left out"));
+        }
+        Ok(queries)
+    }
+
+    fn judged(&self, mut queries: Vec<Query>, ui: &Ui) -> Result<Vec<Query>, Remedied> {
         let Some(Judged { file, qrels }) = &self.judged else { return Ok(queries) };
         let all = queries.len();
         queries.retain(|query| qrels.query(&query.id).is_some());

@@ -1,7 +1,7 @@
 //! Files of lines: of one or two identifiers, or of any text.
 
 use std::collections::HashSet;
-use std::io::BufRead;
+use std::io::{self, BufRead};
 use std::path::Path;
 
 use toller_files::{Input, InputReader};
@@ -29,7 +29,8 @@ pub fn pairs(path: &Path, expected: &str) -> crate::Result<Vec<(String, String)>
                     counted(columns.len(), "column")
                 ),
                 "write one pair a line, separated by a tab",
-            )),
+            )
+            .at_line(path.display(), number)),
         }
     })?;
     Ok(pairs)
@@ -65,12 +66,8 @@ pub fn lines(input: &Input, mut take: impl FnMut(usize, &str) -> crate::Result<(
         match reader.read_line(&mut line) {
             Ok(0) => break,
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                return Err(Remedied::new(
-                    format!("{input}, line {number}: not UTF-8: {error}"),
-                    "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8)",
-                )
-                .into());
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(not_utf8(input, number, &error).into());
             }
             Err(error) => return Err(reader.error(error).into()),
         }
@@ -78,4 +75,10 @@ pub fn lines(input: &Input, mut take: impl FnMut(usize, &str) -> crate::Result<(
         take(number, text.strip_suffix('\r').unwrap_or(text))?;
     }
     Ok(())
+}
+
+/// The error of a line of other bytes than UTF-8.
+pub fn not_utf8(input: &Input, number: usize, error: &io::Error) -> Remedied {
+    let message = format!("{input}, line {number}: not UTF-8: {error}");
+    Remedied::new(message, "convert it to UTF-8 (iconv -f ENCODING -t UTF-8)").at_line(input, number)
 }

@@ -9,6 +9,7 @@ use super::device::ComputeArgs;
 use super::paths::ModelName;
 use crate::engine::in_flags;
 use crate::error::UsageError;
+use crate::flags::first_given;
 use crate::ui::Ui;
 
 /// The flags that say how a model computes, shared by the commands that run one.
@@ -40,6 +41,18 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// The flags of dual encoders, and whether they are given. The last one is of cross-encoders, too.
+    pub fn flags(&self) -> [(&'static str, bool); 5] {
+        let Self { max_length, prompt, query_model, pooling, dim, compute: _ } = self;
+        [
+            ("--prompt", prompt.is_some()),
+            ("--query-model", query_model.is_some()),
+            ("--dim", dim.is_some()),
+            ("--pooling", pooling.is_some()),
+            ("--max-length", max_length.is_some()),
+        ]
+    }
+
     /// How the model is loaded.
     pub fn encoder(&self) -> EncoderOptions {
         EncoderOptions {
@@ -86,12 +99,7 @@ pub fn load_cross_encoder(
     args: &ModelArgs,
     engine: &Engine,
 ) -> crate::Result<CrossEncoder> {
-    let flags = [
-        ("--query-model", args.query_model.is_some()),
-        ("--prompt", args.prompt.is_some()),
-        ("--dim", args.dim.is_some()),
-    ];
-    if let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) {
+    if let Some(flag) = first_given(args.flags().into_iter().take(4)) {
         return Err(UsageError::new(
             format!("{flag} is for dual encoders, and {} is a cross-encoder", source.directory.display()),
             format!("leave {flag} out"),

@@ -122,6 +122,15 @@ impl OutputPath {
         Ok(())
     }
 
+    /// Refuses stdout, where `flag` names it. `what` says what is not written there: "a figure is".
+    pub fn check_file(&self, flag: &str, what: &str) -> Result<(), UsageError> {
+        if self.is_stdout() {
+            let message = format!("{flag} - : {what} not written to a stream");
+            return Err(UsageError::new(message, format!("give {flag} a file")));
+        }
+        Ok(())
+    }
+
     /// A file in this directory.
     pub fn file(&self, name: impl AsRef<Path>) -> Self {
         Self(self.0.join(name))

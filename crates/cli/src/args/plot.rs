@@ -23,13 +23,14 @@ impl PlotArgs {
     /// Creates the file, if one was asked for. Do so before the work: a file that cannot be written then
     /// costs none.
     pub fn open(&self) -> crate::Result<Plot> {
-        self.plot.as_ref().map_or_else(|| Ok(Plot(None)), Plot::create)
+        self.plot.as_ref().map_or_else(|| Ok(Plot(None)), |path| Plot::create("--plot", path))
     }
 }
 
 impl Plot {
-    /// Creates the file.
-    pub fn create(path: &OutputPath) -> crate::Result<Self> {
+    /// Creates the file that a flag names.
+    pub fn create(flag: &str, path: &OutputPath) -> crate::Result<Self> {
+        path.check_file(flag, "a figure is")?;
         path.check_ending("a figure in SVG", "svg")?;
         path.check_replaces("a figure in SVG", |file| begins_with(file, "<svg"))?;
         Ok(Self(Some((path.clone(), CompressedWriter::create(path)?))))

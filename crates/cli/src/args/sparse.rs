@@ -9,6 +9,7 @@ use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
 use super::paths::InputPath;
 use crate::error::UsageError;
+use crate::flags::first_given;
 
 /// Flags of sparse retrieval.
 #[derive(Debug, clap::Args)]
@@ -206,8 +207,8 @@ impl SparseArgs {
             ("--rm3", self.feedback.rm3),
             ("--rocchio", self.feedback.rocchio),
         ];
-        match flags.into_iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) if self.sparse.is_none() => Err(UsageError::new(
+        match first_given(flags) {
+            Some(flag) if self.sparse.is_none() => Err(UsageError::new(
                 format!("{flag} is for sparse retrieval, and no inverted index is searched"),
                 format!("give --sparse DIR, or leave {flag} out"),
             )),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ArgGroup;
 use toller_corpus::ReadOptions;
 use toller_engine::{EncodeOptions, Engine, Role, TextSource, TitleMode};
 use toller_ir::counted;
@@ -21,6 +22,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
 #[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("texts").args(["corpus", "queries"]).required(true))]
 pub struct EncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models`
     /// lists them)
@@ -29,7 +31,7 @@ pub struct EncodeArgs {
 
     /// Collection: JSONL, TSV, CSV, TREC or Parquet files, directories of them, URLs (s3://, gs://, az://),
     /// or - for stdin; .gz, .zst and .xz are read
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "queries", conflicts_with = "queries")]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     corpus: Vec<InputPath>,
 
     /// Queries to encode instead of a collection

@@ -8,7 +8,6 @@ use crate::args::paths::{InputPath, Inputs};
 use crate::args::run_output::RunOutputArgs;
 use crate::args::runs::RunInputArgs;
 use crate::error::UsageError;
-use crate::interrupt;
 use crate::ui::Ui;
 
 /// Fuses the runs of several systems for the same queries.
@@ -48,13 +47,11 @@ pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
     args.output.check(&Inputs::files(&args.runs), ui)?;
     let fusion = args.fusion.fusion(args.method, args.runs.len())?;
-    let stop = interrupt::flag(ui, "stopping")?;
     let (queries, hits) = args.output.write(ui, |output| {
         let runs = args.input.read_all(&args.runs, ui)?;
         let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
         let fused = fuse_runs(&runs, &fusion, depth, args.k as usize)?;
         for FusedQuery { query_id, hits } in &fused {
-            interrupt::check(&stop, "no run was written")?;
             output.write_query(query_id, hits.iter().copied())?;
         }
         Ok((fused.len(), fused.iter().map(|query| query.hits.len()).sum()))

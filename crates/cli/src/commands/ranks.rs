@@ -14,9 +14,9 @@ use crate::args::input::{BadLinesArgs, QueriesArgs};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::qrels::QrelsArgs;
 use crate::args::result::ResultArgs;
+use crate::engine;
 use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
-use crate::{engine, interrupt};
 
 /// Queries between two steps of the progress bar: enough that reading the vectors again costs nothing.
 const QUERIES_PER_BLOCK: usize = 4096;
@@ -90,7 +90,6 @@ pub fn run(args: &RanksArgs, ui: &Ui) -> crate::Result<()> {
         _ => None,
     };
 
-    let stop = interrupt::flag(ui, "stopping")?;
     let levels = if numbers.is_some() { 2 } else { 1 };
     let bar = ui.progress("ranking", "queries", (levels * judged.queries.len()) as u64);
     let mut done = 0;
@@ -99,7 +98,6 @@ pub fn run(args: &RanksArgs, ui: &Ui) -> crate::Result<()> {
             judged.without_query.iter().map(|id| ((*id).to_owned(), None)).collect();
         let blocks = judged.queries.chunks(QUERIES_PER_BLOCK).zip(judged.relevant.chunks(QUERIES_PER_BLOCK));
         for (queries, relevant) in blocks {
-            interrupt::check(&stop, "nothing was measured")?;
             let found = searcher.first_ranks(queries, relevant, groups).map_err(engine::in_flags)?;
             let average = found.into_iter().map(|rank| rank.map(|rank| rank.average()));
             ranks.extend(queries.iter().map(|query| query.id.clone()).zip(average));

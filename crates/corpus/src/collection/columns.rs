@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toller_ir::{Passage, counted};
 
-use crate::names::{Names, Usual};
+use crate::names::{MAX_COLUMNS, Names, Usual};
 use crate::text::{header_index, parse_quoted, tabs};
 
 /// T2Ranking has `pid text`, DPR `id text title`.
@@ -15,9 +15,6 @@ pub(crate) const HEADER: Usual = Usual {
     title: &["title"],
     text: &["text", "contents", "document_text", "passage", "paragraph"],
 };
-
-/// The most columns that a header may name.
-pub(crate) const MAX_COLUMNS: usize = 16;
 
 /// The value of a column that RocketQA leaves empty.
 const NOTHING: &str = "-";
@@ -46,13 +43,7 @@ impl Columns {
         let (id, text) = names.of_header(cells)?;
         let title = header_index(cells, &names.title);
         let context = header_index(cells, &names.context);
-        (cells.len() <= MAX_COLUMNS).then_some(Self {
-            id: Some(id),
-            title,
-            text,
-            context,
-            width: cells.len(),
-        })
+        Some(Self { id: Some(id), title, text, context, width: cells.len() })
     }
 
     /// Whether a column holds identifiers; otherwise rows are numbered.

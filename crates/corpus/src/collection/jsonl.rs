@@ -17,11 +17,17 @@ const FIELDS: Usual =
 pub(crate) struct JsonlPassages {
     records: RecordLines,
     names: Names,
+    /// Whether an object had a field of titles, even an empty one.
+    has_titles: bool,
 }
 
 impl JsonlPassages {
     pub(crate) fn new(reader: InputReader, max_line_bytes: usize, columns: &ColumnNames) -> Self {
-        Self { records: RecordLines::json(reader, max_line_bytes), names: columns.or(FIELDS) }
+        Self {
+            records: RecordLines::json(reader, max_line_bytes),
+            names: columns.or(FIELDS),
+            has_titles: false,
+        }
     }
 }
 
@@ -30,9 +36,14 @@ impl PassageSource for JsonlPassages {
         if !self.records.advance()? {
             return Ok(None);
         }
-        passage(self.records.text(), &self.names)
-            .map(Some)
-            .map_err(|wrong| wrong.at(self.records.lines().place()))
+        let (passage, has_title) = passage(self.records.text(), &self.names)
+            .map_err(|wrong| wrong.at(self.records.lines().place()))?;
+        self.has_titles |= has_title;
+        Ok(Some(passage))
+    }
+
+    fn has_titles(&self) -> bool {
+        self.has_titles
     }
 
     fn position(&self) -> Position {
@@ -52,11 +63,11 @@ impl PassageSource for JsonlPassages {
 
 /// The passage of a line whose fields have the usual names.
 pub(crate) fn parse(line: &str) -> Result<Passage, Wrong> {
-    passage(line, &ColumnNames::default().or(FIELDS))
+    Ok(passage(line, &ColumnNames::default().or(FIELDS))?.0)
 }
 
-/// The passage of a line.
-fn passage(line: &str, names: &Names) -> Result<Passage, Wrong> {
+/// The passage of a line, and whether it has a field of titles, even an empty one.
+fn passage(line: &str, names: &Names) -> Result<(Passage, bool), Wrong> {
     let expected = || format!("a JSON object with {}, and {}", either(&names.id), either(&names.text));
     let mut fields = Object::parse(line, "a JSON object with an identifier and a text")?;
     let missing = |what: &str| {
@@ -67,7 +78,8 @@ fn passage(line: &str, names: &Names) -> Result<Passage, Wrong> {
     let context = fields.take(&names.context)?.map(|context| context.into_text("context")).transpose()?;
     let id = fields.take(&names.id)?.ok_or_else(|| missing("identifier"))?.id("identifier")?;
     let title = fields.take(&names.title)?.map(|title| title.into_text("title")).transpose()?;
+    let has_title = title.is_some();
     let title = title.filter(|title| !title.is_empty());
     let text = fields.take(&names.text)?.ok_or_else(|| missing("text"))?.into_text("text")?;
-    Ok(Passage { id, title, text, context })
+    Ok((Passage { id, title, text, context }, has_title))
 }

@@ -75,15 +75,21 @@ impl ParquetPassages {
                 })
             })
         };
+        let there = || {
+            let columns = schema.columns().iter().map(|column| column.path().string());
+            format!("; it has {}", columns.collect::<Vec<_>>().join(", "))
+        };
         let missing = |names: &[String]| {
-            let columns = schema.columns().iter().map(|column| column.path().string()).collect::<Vec<_>>();
-            let message = format!("no column {}; it has {}", either(names), columns.join(", "));
-            CorpusError::Broken { file: file.clone(), format: "parquet", message }
+            let message = format!("no column {}{}", either(names), there());
+            CorpusError::Broken { file: file.clone(), format: "parquet", message, position: None }
         };
         let names = columns.in_passages();
         let id = find(&names.id).ok_or_else(|| missing(&names.id))?;
         let text = find(&names.text).ok_or_else(|| missing(&names.text))?;
         let title = find(&names.title);
+        if names.title_is_given && title.is_none() {
+            return Err(names.no_titles(file, there()));
+        }
         let context = find(&names.context);
         Ok(Self {
             id,
@@ -200,6 +206,11 @@ fn guard<T>(
 ) -> Result<T, CorpusError> {
     crate::parquet::guard(call).map_err(|error| match watched.map(WatchedFile::check) {
         Some(Err(changed)) => FileError::new("read", file, changed).into(),
-        _ => CorpusError::Broken { file: file.to_owned(), format: "parquet", message: error.to_string() },
+        _ => CorpusError::Broken {
+            file: file.to_owned(),
+            format: "parquet",
+            message: error.to_string(),
+            position: None,
+        },
     })
 }

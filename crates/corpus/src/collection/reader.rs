@@ -59,6 +59,8 @@ pub struct CollectionReader {
     /// Whether the open input's bytes are the file's, at the same places at any time.
     is_in_place: bool,
     yielded: u64,
+    /// Whether an input had titles by the name that a user gave.
+    has_titles: bool,
     finished: bool,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
@@ -140,6 +142,7 @@ impl CollectionReader {
             first_row: 0,
             is_in_place: false,
             yielded: 0,
+            has_titles: false,
             finished: false,
             bytes_read: Arc::default(),
             total_bytes,
@@ -252,6 +255,7 @@ impl CollectionReader {
             let next = source.next();
             if matches!(next, Ok(None)) {
                 self.first_row += source.rows();
+                self.has_titles |= source.has_titles();
                 if !self.open_next()? {
                     return Ok(None);
                 }
@@ -283,18 +287,31 @@ impl CollectionReader {
         Ok(passage)
     }
 
+    /// What only the end of the last input shows: there is no passage, or none has the titles that a user named.
+    fn check_end(&self) -> Result<(), CorpusError> {
+        if self.yielded == 0 {
+            return Err(self.empty());
+        }
+        let names = self.options.columns.in_passages();
+        if names.title_is_given && !self.has_titles {
+            return Err(names.no_titles(self.files(), String::new()));
+        }
+        Ok(())
+    }
+
     fn bad(&self, kind: BadKind, found: String, expected: &str) -> CorpusError {
         Wrong::new(kind, found, expected).at(self.place())
     }
 
     fn empty(&self) -> CorpusError {
+        CorpusError::Empty { files: self.files(), what: "passages", after: self.skipped.after() }
+    }
+
+    /// What messages about all inputs call them.
+    fn files(&self) -> String {
         let files: Vec<_> = self.names.iter().take(3).cloned().collect();
         let more = if self.names.len() > 3 { ", ..." } else { "" };
-        CorpusError::Empty {
-            files: if files.is_empty() { "no input".to_owned() } else { files.join(", ") + more },
-            what: "passages",
-            after: self.skipped.after(),
-        }
+        if files.is_empty() { "no input".to_owned() } else { files.join(", ") + more }
     }
 }
 
@@ -313,7 +330,7 @@ impl Iterator for CollectionReader {
                 }
                 Ok(None) => {
                     self.finished = true;
-                    return (self.yielded == 0).then(|| Err(self.empty()));
+                    return self.check_end().err().map(Err);
                 }
                 Err(error) => {
                     if let Err(error) = self.skipped.take(error, self.options.skip_bad_lines) {

@@ -20,6 +20,12 @@ pub(crate) trait PassageSource {
     /// The rows so far, good and bad, from which the numbering of the next file continues.
     fn rows(&self) -> u64;
 
+    /// Whether a passage so far had a title, even an empty one, by the name that a user gave. Only a format
+    /// without a header can find out no sooner.
+    fn has_titles(&self) -> bool {
+        true
+    }
+
     /// Where the record of the last returned passage is in the decompressed file, and how to read it by
     /// itself; `None` if that is impossible.
     fn record(&self) -> Option<RecordPlace> {

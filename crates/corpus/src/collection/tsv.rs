@@ -4,10 +4,10 @@ use toller_files::InputReader;
 use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
-use crate::collection::columns::{Columns, HEADER, MAX_COLUMNS};
+use crate::collection::columns::{Columns, HEADER};
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{CorpusError, Wrong};
-use crate::names::Names;
+use crate::names::{MAX_COLUMNS, Names};
 use crate::text::{QuotedRow, RecordLines, tabs};
 
 /// Reads unquoted tab-separated lines: `tsv` and `rocketqa`.
@@ -33,14 +33,15 @@ impl TsvPassages {
     }
 
     /// The columns, as the first line shows them, and whether that line is a header.
-    fn columns_of(&self, cells: &[&str], width: usize) -> Result<(Columns, bool), CorpusError> {
-        Ok(match (self.rocketqa, width) {
+    fn columns_of(&self, line: &str) -> Result<(Columns, bool), CorpusError> {
+        let cells: Vec<&str> = line.split('\t').collect();
+        Ok(match (self.rocketqa, cells.len()) {
             (true, 4) => (Columns::ROCKETQA_FOUR, false),
             (true, _) => (Columns::ROCKETQA_TWO, false),
-            (false, _) => match Columns::of_header(cells, &self.names).filter(|_| width == cells.len()) {
+            (false, _) => match Columns::of_header(&cells, &self.names) {
                 Some(columns) => (columns, true),
-                None if self.names.are_given || self.names.begin_header(cells) => {
-                    return Err(self.names.missing(self.records.lines().place().file, "tsv", cells));
+                None if self.names.are_given || self.names.begin_header(&cells) => {
+                    return Err(self.names.missing(self.records.lines().place().file, "tsv", &cells));
                 }
                 None => (Columns::PLAIN, false),
             },
@@ -61,7 +62,7 @@ impl PassageSource for TsvPassages {
             let columns = match self.columns {
                 Some(columns) => columns,
                 None => {
-                    let (columns, is_header) = self.columns_of(cells, width)?;
+                    let (columns, is_header) = self.columns_of(line)?;
                     self.columns = Some(columns);
                     if is_header {
                         continue;

@@ -5,7 +5,7 @@ use toller_ir::{Query, counted};
 
 use crate::ColumnNames;
 use crate::error::{BadKind, CorpusError, Wrong, excerpt};
-use crate::names::Usual;
+use crate::names::{MAX_COLUMNS, Usual};
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
 use crate::text::{QuotedRows, RecordLines, parse_string_list, tabs};
@@ -16,9 +16,6 @@ pub(crate) const HEADER: Usual = Usual {
     title: &[],
     text: &["text", "query", "question"],
 };
-
-/// The most columns that a header may name.
-const MAX_COLUMNS: usize = 8;
 
 /// Reads `id<TAB>text`, or the columns that a header names.
 pub(crate) fn read_columns(
@@ -38,13 +35,13 @@ pub(crate) fn read_columns(
         let mut cells = [""; MAX_COLUMNS];
         let width = tabs(line, &mut cells);
         if layout.is_none() {
-            let row = cells.get(..width).unwrap_or_default();
-            if let Some((id, text)) = names.of_header(row) {
+            let row: Vec<&str> = line.split('\t').collect();
+            if let Some((id, text)) = names.of_header(&row) {
                 layout = Some((id, text, width));
                 return Ok(None);
             }
-            if names.are_given || names.begin_header(row) {
-                missing = Some(names.missing(file.clone(), "tsv", row));
+            if names.are_given || names.begin_header(&row) {
+                missing = Some(names.missing(file.clone(), "tsv", &row));
                 return Ok(None);
             }
         }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use toller_ir::in_words_of_json;
+use toller_ir::in_words_of_json_line;
 
 use crate::error::{BadKind, Wrong, excerpt};
 
@@ -168,7 +168,7 @@ impl<'de> Object<'de> {
     pub(crate) fn parse(line: &'de str, expected: &str) -> Result<Self, Wrong> {
         serde_json::from_str(line).map_err(|error| {
             // The place of the record has its line.
-            let said = in_words_of_json(error).replacen(" at line 1 column ", " at column ", 1);
+            let said = in_words_of_json_line(error);
             Wrong::new(BadKind::Malformed, format!("{} ({said})", excerpt(line.as_bytes())), expected)
         })
     }

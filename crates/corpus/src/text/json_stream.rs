@@ -55,13 +55,16 @@ pub(crate) fn for_each_element<T: DeserializeOwned>(
     if progress.element_bytes.get() > max_element_bytes as u64 {
         let element = progress.element.get() + 1;
         let message = format!("element {element} is longer than {max_element_bytes} bytes");
-        return Err(CorpusError::Broken { file, format, message });
+        let position = Some(Position::Record(element));
+        return Err(CorpusError::Broken { file, format, message, position });
     }
     if error.is_io() {
         let last_good = Position::Record(progress.element.get());
         return Err(CorpusError::Read { source: input.error("read", error.into()), last_good });
     }
-    Err(CorpusError::Broken { file, format, message: in_words_of_json(error) })
+    // An error that serde did not find itself has no line.
+    let position = (error.line() > 0).then(|| Position::Line(error.line() as u64));
+    Err(CorpusError::Broken { file, format, message: in_words_of_json(error), position })
 }
 
 /// How much of the file is read at a time, and so the slack of the bound on an element.

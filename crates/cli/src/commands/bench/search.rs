@@ -20,6 +20,7 @@ use super::output::{
 };
 use super::search_source::{Source, SourceArgs};
 use crate::args::paths::OutputPath;
+use crate::args::replacing::has_first_line;
 use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
@@ -103,7 +104,7 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
                        runs on the CPU";
         return Err(UsageError::new(message, "add --device cuda").into());
     }
-    let mut log = args.log.as_ref().map(Log::open).transpose()?;
+    let mut log = args.log.as_ref().map(|path| Log::open(path, &args.source)).transpose()?;
     let source = Source::open(&args.source, largest as usize, ui)?;
     let limits = machine.limits(&source, &args.options, MIN_ROUNDS)?;
 
@@ -152,7 +153,11 @@ struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    fn open(path: &'a OutputPath) -> Result<Self, FileError> {
+    /// Opens the file. It is new, empty or a log, so that no other file is damaged.
+    fn open(path: &'a OutputPath, source: &SourceArgs) -> crate::Result<Self> {
+        path.check_file("--log", "figures are")?;
+        source.inputs().check_kept_by("--log", path)?;
+        path.check_replaces("a log of this command", |file| has_first_line(file, is_figure))?;
         let file =
             File::options().append(true).create(true).open(path).map_err(FileError::on("open", path))?;
         Ok(Self { path, file })
@@ -162,6 +167,12 @@ impl<'a> Log<'a> {
         // One call, so that the file has whole lines only.
         self.file.write_all(format!("{figure}\n").as_bytes()).map_err(FileError::on("write", self.path))
     }
+}
+
+/// Whether a line is one of [`figure_json`].
+fn is_figure(line: &str) -> bool {
+    let figure: Value = serde_json::from_str(line).unwrap_or_default();
+    ["vectors", "queries", "k", "scan", "share_of_floor"].iter().all(|key| figure.get(key).is_some())
 }
 
 /// All combinations, the smallest first.

@@ -12,7 +12,7 @@ use toller_store::{DType, OpenOptions, Shard, Store};
 use toller_topk::{Codes, Collection, Filter, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 
 use super::options::ascending;
-use crate::args::paths::InputPath;
+use crate::args::paths::{InputPath, Inputs};
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -46,6 +46,14 @@ pub(super) struct SourceArgs {
     /// Store of encoded queries to search with [default: vectors of --dense, drawn at random]
     #[arg(long, value_name = "STORE", requires = "dense")]
     query_vectors: Option<InputPath>,
+}
+
+impl SourceArgs {
+    /// What is read.
+    pub(super) fn inputs(&self) -> Inputs<'_> {
+        let stores = self.dense.iter().chain(&self.query_vectors);
+        Inputs::files([]).and_directories(stores.map(|store| &**store))
+    }
 }
 
 /// The least number of queries to draw batches from, so that searches differ.
@@ -110,7 +118,8 @@ impl Source {
             Some(path) => {
                 let queries = Store::open(&[path], &open)?;
                 indexes[0].check_dim(queries.dim())?;
-                store.check_model(&queries.manifest().spec.model)?;
+                // Times are the same, whatever made the vectors.
+                store.check_known_model(&queries.manifest().spec.model)?;
                 QueryPool::all_of(&queries)
             }
             None => {

@@ -130,7 +130,7 @@ impl Stages<'_> {
             began = Instant::now();
             taken
         };
-        if let Err(error) = self.sources.search(self.searched, block, self.stop, take) {
+        if let Err(error) = self.sources.search(self.searched, block, take) {
             // As above.
             let _ = sender.send(Err(error));
         }

@@ -10,6 +10,7 @@ use super::models::KnownModels;
 use super::report::{Done, Report, StepReport};
 use crate::commands;
 use crate::error::{Context, Remedied};
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// Runs a step, unless it is up to date.
@@ -51,12 +52,13 @@ fn perform(
     work.begin(step, status, models)?;
     let cli = catalogue::parse(&work.command_line(step)?)
         .map_err(|error| Remedied::without_remedy(error.to_string()))?;
+    let perform = |ui: &Ui| interrupt::at_once(|| commands::perform(&cli.command, threads, ui))?;
     let Some(stdout) = &step.stdout else {
-        return commands::perform(&cli.command, threads, &ui.of_step());
+        return perform(&ui.of_step());
     };
     let file = AtomicFile::create(work.directory().join(stdout))?;
     let (ui, captured) = ui.of_step_into(file);
-    commands::perform(&cli.command, threads, &ui)?;
+    perform(&ui)?;
     Ok(captured.commit()?)
 }
 

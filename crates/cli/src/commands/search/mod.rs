@@ -9,7 +9,6 @@ mod unfound;
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use toller_corpus::TrecRunWriter;
@@ -27,7 +26,7 @@ use crate::args::shard::ShardArg;
 use crate::args::sources::SourceArgs;
 use crate::engine;
 use crate::error::UsageError;
-use crate::interrupt;
+use crate::flags::first_given;
 use crate::ui::Ui;
 
 /// Hits of a query in a run unless --k says otherwise.
@@ -89,8 +88,7 @@ pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
         return share::run(args, shard, ui);
     }
     args.output.check(&args.sources.inputs(), ui)?;
-    let stop = interrupt::flag(ui, "stopping")?;
-    args.output.write(ui, |run| search(args, fusion, run, &stop, ui))?.print(ui)
+    args.output.write(ui, |run| search(args, fusion, run, ui))?.print(ui)
 }
 
 impl SearchArgs {
@@ -103,9 +101,9 @@ impl SearchArgs {
     /// Refuses flags that are for typed queries.
     fn check_shown(&self) -> Result<(), UsageError> {
         let flags = [("--corpus", !self.corpus.is_empty()), ("--explain", self.explain)];
-        match flags.into_iter().find(|(_, is_given)| *is_given) {
+        match first_given(flags) {
             None => Ok(()),
-            Some((flag, _)) => Err(UsageError::new(
+            Some(flag) => Err(UsageError::new(
                 format!("{flag} is for hits that are shown here, and these are written to a run"),
                 format!("leave {flag} out, or give the query as words, without --queries"),
             )),
@@ -129,7 +127,6 @@ fn search<'a>(
     args: &'a SearchArgs,
     fusion: Option<Fusion>,
     run: &mut TrecRunWriter<&mut dyn Write>,
-    stop: &AtomicBool,
     ui: &Ui,
 ) -> crate::Result<Report<'a>> {
     let started = Instant::now();
@@ -144,7 +141,7 @@ fn search<'a>(
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let mut found = Found::default();
     let block = block_of_queries(k, searcher.doc_count());
-    let searched = sources.search(k, block, stop, |block, SearchResponse { rankings, nominated, .. }| {
+    let searched = sources.search(k, block, |block, SearchResponse { rankings, nominated, .. }| {
         run.write_rankings(block, &rankings, &**searcher)?;
         found.add(block, &rankings, &nominated);
         bar.set(found.queries as u64);

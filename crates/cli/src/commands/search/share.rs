@@ -12,7 +12,6 @@ use super::{SearchArgs, block_of_queries};
 use crate::args::shard::ShardArg;
 use crate::engine;
 use crate::error::UsageError;
-use crate::interrupt;
 use crate::ui::Ui;
 
 /// Refuses what is not divided into shares.
@@ -32,7 +31,6 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
     check(args)?;
     let (index, of) = shard.resolve(ui)?;
     let output = args.output.part(index, of, &args.sources.inputs(), ui)?;
-    let stop = interrupt::flag(ui, "stopping")?;
     output
         .write(ui, |to, name| {
             let started = Instant::now();
@@ -42,7 +40,7 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
             let searcher = args.sources.dense.open_part((index, of), &engine, ui)?;
             let filter = lists.in_collection(&**searcher, "the store", ui);
             let given = || searcher.query_ids().iter().cloned().map(query_of_id).collect();
-            let queries = lists.judged(queries.unwrap_or_else(given), ui)?;
+            let queries = lists.queries(queries.unwrap_or_else(given), ui)?;
             let prepare_secs = started.elapsed().as_secs_f64();
 
             let searching = Instant::now();
@@ -59,7 +57,6 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
             let bar = ui.progress("searching", "queries", queries.len() as u64);
             let mut found = Found::default();
             for block in queries.chunks(block_of_queries(k, documents)) {
-                interrupt::check(&stop, "no run was written")?;
                 let excluded = filter.excluded(block);
                 let request = SearchRequest { queries: block, k, filter: filter.of(&excluded) };
                 let (SearchResponse { rankings, nominated, .. }, identities) =

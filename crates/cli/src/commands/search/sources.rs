@@ -1,7 +1,6 @@
 //! What a search needs: opening it, and searching block by block.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use toller_engine::{Engine, Pooled};
 use toller_ir::{DocOrd, Query, SearchRequest, SearchResponse, Searcher};
@@ -11,7 +10,6 @@ use toller_sparse::Explanation;
 
 use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
 use crate::args::sources::SourceArgs;
-use crate::interrupt;
 use crate::ui::Ui;
 
 /// The searcher that was asked for, its queries, and what it leaves out.
@@ -48,7 +46,7 @@ impl Sources {
         ui: &Ui,
     ) -> crate::Result<Self> {
         let lists = args.filter.read()?;
-        let queries = queries.map(|queries| lists.judged(queries, ui)).transpose()?;
+        let queries = queries.map(|queries| lists.queries(queries, ui)).transpose()?;
         let (mut searchers, mut filter): (Vec<(&str, AnySearcher)>, _) = (Vec::new(), QueryFilter::default());
         let sparse = args.sparse.open(!args.dense.no_verify, engine)?;
         if let Some(searcher) = &sparse {
@@ -64,7 +62,7 @@ impl Sources {
         }
         let queries = match queries {
             Some(queries) => queries,
-            None => lists.judged(ids.into_iter().map(query_of_id).collect(), ui)?,
+            None => lists.queries(ids.into_iter().map(query_of_id).collect(), ui)?,
         };
         let searcher = match fusion {
             // Sparse, then dense, so that --alpha weighs the dense scores as in Mr. TyDi's paper.
@@ -86,11 +84,9 @@ impl Sources {
         &self,
         k: usize,
         block: usize,
-        stop: &AtomicBool,
         mut take: impl FnMut(&[Query], SearchResponse) -> crate::Result<()>,
     ) -> crate::Result<()> {
         for queries in self.queries.chunks(block) {
-            interrupt::check(stop, "no run was written")?;
             let excluded = self.filter.excluded(queries);
             let filter = self.filter.of(&excluded);
             take(queries, self.searcher.search(&SearchRequest { queries, k, filter })?)?;

@@ -21,6 +21,7 @@ use crate::args::model::ModelArgs;
 use crate::args::paths::{InputPath, ModelName, last_part};
 use crate::engine;
 use crate::error::{Remedied, UsageError};
+use crate::flags::first_given;
 use crate::ui::Ui;
 
 /// Serves models and searches over HTTP.
@@ -165,16 +166,30 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
 impl ServeArgs {
     /// Refuses wrong usage before anything is opened.
     fn check(&self) -> Result<(), UsageError> {
+        self.check_unused()?;
         let compute = &self.model_args.compute;
-        if self.model.is_none() && self.reranker.is_none() {
-            compute.check_unused("give --model or --reranker, or leave --backend out")?;
-        }
         compute.check()?;
         if self.systems.has_dense() {
             // Stores are searched by Toller's own kernels, whatever computes the model.
             device::check(compute.device)?;
         }
         self.systems.check(self.model.is_some(), self.reranker.is_some())
+    }
+
+    /// Refuses flags of models that are not served. Stores are searched on --device without a model, too.
+    fn check_unused(&self) -> Result<(), UsageError> {
+        let ModelArgs { compute, .. } = &self.model_args;
+        let [prompt, query_model, dim, pooling, max_length] = self.model_args.flags();
+        let compute = compute.flags().into_iter().filter(|(flag, _)| *flag != "--device");
+        let of_both = compute.chain([max_length]).filter(|_| self.reranker.is_none());
+        let unused = [prompt, query_model, dim, pooling].into_iter().chain(of_both);
+        match first_given(unused.filter(|_| self.model.is_none())) {
+            None => Ok(()),
+            Some(flag) => Err(UsageError::new(
+                format!("{flag} is for a model that encodes, and none is served"),
+                format!("give --model, or leave {flag} out"),
+            )),
+        }
     }
 }
 

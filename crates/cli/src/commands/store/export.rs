@@ -40,10 +40,7 @@ pub struct ExportArgs {
 }
 
 pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
-    if args.output.is_stdout() {
-        let message = "--output - : vectors are not written to a stream";
-        return Err(UsageError::new(message, "give --output a file").into());
-    }
+    args.output.check_file("--output", "vectors are")?;
     let format = args.format.or_else(|| ExportFormat::of_name(&args.output)).ok_or_else(|| {
         UsageError::new(
             format!("the name {} does not imply a format", args.output.display()),

@@ -15,6 +15,7 @@ use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine;
 use crate::error::{Context, UsageError};
+use crate::flags::first_given;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
@@ -81,7 +82,7 @@ pub struct ImportArgs {
 
 pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     if args.model.is_none() {
-        args.model_args.compute.check_unused("give --model, or leave --backend out")?;
+        check_unused(&args.model_args)?;
     }
     let stop = interrupt::flag(ui, "stopping")?;
     let source = Source::open(&InputPath::all(&args.files), &source_options(args))
@@ -116,6 +117,17 @@ pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
         manifest.spec.dtype
     ));
     report(args, &manifest, ui)
+}
+
+/// Refuses flags that have no effect without a model.
+fn check_unused(args: &ModelArgs) -> Result<(), UsageError> {
+    match first_given(args.flags().into_iter().chain(args.compute.flags())) {
+        None => Ok(()),
+        Some(flag) => Err(UsageError::new(
+            format!("{flag} is for the model that made the vectors, and none is named"),
+            format!("give --model, or leave {flag} out"),
+        )),
+    }
 }
 
 fn source_options(args: &ImportArgs) -> SourceOptions {

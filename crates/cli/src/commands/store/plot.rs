@@ -66,7 +66,7 @@ struct Point<'a> {
 /// Draws.
 pub fn run(args: &PlotArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(&args.groups).check()?;
-    let plot = Plot::create(&args.output)?;
+    let plot = Plot::create("--output", &args.output)?;
     let groups = args.groups.as_ref().map(|file| pairs(file, "an identifier and the name of its group"));
     let groups = groups.transpose()?;
     let engine = engine::open(ui)?;
@@ -77,9 +77,7 @@ pub fn run(args: &PlotArgs, ui: &Ui) -> crate::Result<()> {
     let Some((first, others)) = stores.split_first() else { return Ok(()) };
     let model = &first.manifest().spec.model;
     for store in others {
-        if model.is_known() && store.manifest().spec.model.is_known() {
-            store.check_model(model).map_err(|error| Remedied::new(error.to_string(), ONE_MODEL))?;
-        }
+        store.check_known_model(model).map_err(|error| Remedied::new(error.to_string(), ONE_MODEL))?;
         if store.dim() != first.dim() {
             let message =
                 format!("the stores have vectors of {} and {} dimensions", first.dim(), store.dim());

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use toller_encoder::{CrossEncoder, EncoderError, ReferenceLogits};
 use toller_tokenizer::{TokenizerError, Tokens};
 
-use super::{Row, error_to, expected, texts, wide};
+use super::expected::{self, check_count};
+use super::{Row, error_to, texts, wide};
 
 /// A line of an expected file.
 #[derive(Deserialize)]
@@ -51,7 +52,10 @@ fn query_with_room(model: &CrossEncoder, text: &str) -> crate::Result<String> {
 
 /// The pairs of a file, against the expected logits in it; none without a file.
 pub(super) fn against_expected(model: &CrossEncoder, path: Option<&Path>) -> crate::Result<Vec<Row>> {
-    let cases: Vec<Expected> = path.map(|path| expected::read(path, FORM)).transpose()?.unwrap_or_default();
+    let Some(path) = path else { return Ok(Vec::new()) };
+    let labels = model.labels().len();
+    let check = |case: &Expected| check_count("logits", case.logits.len(), labels);
+    let cases = expected::read(path, FORM, check)?;
     let pairs: Vec<Pair> = cases.iter().map(|case| (case.query.clone(), case.passage.clone())).collect();
     let tokens = tokenize(model, &pairs)?;
     let mut rows = compare(model, pairs, &tokens, Some(&cases))?;

@@ -7,15 +7,22 @@ use serde::Deserialize;
 use toller_encoder::{DualEncoder, Role};
 use toller_tokenizer::Tokens;
 
-use super::{Row, expected, relative_error, texts, wide};
+use super::expected::{self, check_count};
+use super::{Row, relative_error, texts, wide};
 
 /// A line of an expected file.
 #[derive(Deserialize)]
 struct Expected {
     text: String,
-    role: Option<String>,
+    role: Option<Role>,
     input_ids: Vec<u32>,
     embedding: Vec<f64>,
+}
+
+impl Expected {
+    fn role(&self) -> Role {
+        self.role.unwrap_or(Role::Passage)
+    }
 }
 
 const FORM: &str = "{\"text\": ..., \"input_ids\": [...], \"embedding\": [...]}, perhaps with a \"role\"";
@@ -36,11 +43,13 @@ pub(super) fn against_reference(encoder: &DualEncoder) -> crate::Result<Vec<Row>
 
 /// The texts of a file, against the expected vectors in it; none without a file.
 pub(super) fn against_expected(encoder: &DualEncoder, path: Option<&Path>) -> crate::Result<Vec<Row>> {
-    let all: Vec<Expected> = path.map(|path| expected::read(path, FORM)).transpose()?.unwrap_or_default();
+    let Some(path) = path else { return Ok(Vec::new()) };
+    let check =
+        |case: &Expected| check_count("embedding", case.embedding.len(), encoder.tower(case.role()).dim());
+    let all = expected::read(path, FORM, check)?;
     let mut rows = Vec::new();
     for role in [Role::Query, Role::Passage] {
-        let of_role = |case: &&Expected| (case.role.as_deref() == Some("query")) == (role == Role::Query);
-        let cases: Vec<&Expected> = all.iter().filter(of_role).collect();
+        let cases: Vec<&Expected> = all.iter().filter(|case| case.role() == role).collect();
         let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
         let tokens = tokenize(encoder, role, &texts)?;
         let vectors: Vec<Vec<f64>> = cases.iter().map(|case| case.embedding.clone()).collect();

@@ -34,6 +34,11 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
         let message = "--skip-bad-lines is for --corpus, which is not given";
         return Err(UsageError::new(message, "leave it out").into());
     }
+    if !args.words.is_empty() && args.words.iter().all(|words| words.trim().is_empty()) {
+        return Err(
+            UsageError::new("there are no words to search for", "give some, or leave out \"\"").into()
+        );
+    }
     check_no_words(args)?;
     let engine = engine::open(ui)?;
     let none = Some(Vec::new());

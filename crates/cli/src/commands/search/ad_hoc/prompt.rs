@@ -7,23 +7,27 @@ use std::path::PathBuf;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use toller_engine::ResolveOptions;
+use toller_files::{FileError, Input};
+
+use crate::args::id_lines::not_utf8;
+use crate::error::Failure;
 
 /// Typed lines that are not empty.
 pub(super) enum Lines {
     /// A prompt, and the file that keeps its history.
     Terminal(Box<DefaultEditor>, PathBuf),
-    /// Lines of stdin.
-    Pipe(io::Lines<io::StdinLock<'static>>),
+    /// Lines of stdin, and the number of the last one.
+    Pipe(io::Lines<io::StdinLock<'static>>, usize),
 }
 
 impl Lines {
     /// Of a terminal, if stdin is one.
     pub(super) fn open() -> crate::Result<Self> {
         if !io::stdin().is_terminal() {
-            return Ok(Self::Pipe(io::stdin().lock().lines()));
+            return Ok(Self::Pipe(io::stdin().lock().lines(), 0));
         }
         let history = ResolveOptions::from_env().toller_cache.join("search-history");
-        let mut editor = DefaultEditor::new().map_err(io::Error::other)?;
+        let mut editor = DefaultEditor::new().map_err(of_terminal)?;
         // There is none the first time, and a prompt without a history is still of use.
         let _ = editor.load_history(&history);
         Ok(Self::Terminal(Box::new(editor), history))
@@ -38,7 +42,10 @@ impl Lines {
     pub(super) fn next(&mut self) -> crate::Result<Option<String>> {
         loop {
             let line = match self {
-                Self::Pipe(lines) => lines.next().transpose()?,
+                Self::Pipe(lines, number) => {
+                    *number += 1;
+                    lines.next().transpose().map_err(|error| of_stdin(error, *number))?
+                }
                 Self::Terminal(editor, history) => match editor.readline("search> ") {
                     Ok(line) => {
                         let _ = editor.add_history_entry(&line);
@@ -50,7 +57,7 @@ impl Lines {
                         let _ = editor.append_history(history);
                         None
                     }
-                    Err(error) => return Err(io::Error::other(error).into()),
+                    Err(error) => return Err(of_terminal(error).into()),
                 },
             };
             match line {
@@ -59,4 +66,16 @@ impl Lines {
             }
         }
     }
+}
+
+/// An error of a line of stdin.
+fn of_stdin(error: io::Error, number: usize) -> Failure {
+    if error.kind() == io::ErrorKind::InvalidData {
+        return not_utf8(&Input::Stdin, number, &error).into();
+    }
+    Input::Stdin.error("read", error).into()
+}
+
+fn of_terminal(error: ReadlineError) -> FileError {
+    FileError::new("read", "the terminal", io::Error::other(error))
 }
