@@ -1,6 +1,6 @@
 //! `toller search WORDS`: queries that are typed, hits that are shown; and `toller index-info`.
 
-use crate::support::Workspace;
+use crate::support::{Finished, Workspace};
 
 /// Five passages and their index.
 fn workspace() -> Workspace {
@@ -76,6 +76,23 @@ fn lines_of_stdin_are_queries() {
     let found = workspace.toller_reading(b"lake\n\n  \nsea river\n", "search --sparse index -q").succeeds();
     let ids: Vec<&str> = found.stdout.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     assert_eq!(ids, ["d2", "d4", "d1"], "{}", found.stdout);
+}
+
+#[test]
+fn what_is_not_a_text_is_refused() {
+    let workspace = workspace();
+    for words in ["", "  "] {
+        let mut search = workspace.command("search --sparse index");
+        let searched = Finished::new(search.arg(words).output().unwrap());
+        searched.fails(2, &["there are no words to search for"]);
+    }
+    workspace
+        .toller_reading(b"\nse\xff\n", "search --sparse index -q")
+        .fails(1, &["standard input, line 2: not UTF-8", "hint: convert it"]);
+    workspace.runs("encode -q --model tiny-bert --corpus corpus.jsonl --output store");
+    workspace
+        .toller("search lake --dense store")
+        .fails(2, &["a store is searched for vectors, and these are texts", "hint: give --model"]);
 }
 
 #[test]

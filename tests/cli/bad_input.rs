@@ -324,7 +324,7 @@ fn wrong_usage_has_another_status_than_failure() {
     let encode = "encode --model tiny-bert --corpus one.jsonl --output new";
     let search = "search --dense store --model tiny-bert --queries q.tsv --output new.txt";
     let eval = "eval --qrels qrels.txt run.txt";
-    let cases: [(&str, &str, &[&str]); 29] = [
+    let cases: [(&str, &str, &[&str]); 30] = [
         ("", "", &["Usage: toller"]),
         ("nonsense", "", &["unrecognized subcommand 'nonsense'"]),
         ("encode --model tiny-bert --output new", "", &["--corpus"]),
@@ -344,12 +344,17 @@ fn wrong_usage_has_another_status_than_failure() {
         (
             "store import vectors.npy --row-ids --output new",
             "--backend candle",
-            &["--backend is for models, and no model computes", "hint: give --model, or leave"],
+            &["--backend is for the model that made the vectors", "hint: give --model, or leave"],
         ),
         (
             "serve --sparse index",
             "--backend candle",
-            &["--backend is for models, and no model computes", "hint: give --model or --reranker"],
+            &["--backend is for a model that encodes, and none is served", "hint: give --model, or leave"],
+        ),
+        (
+            "serve --sparse index --reranker cross-encoders/mpnet",
+            "--prompt x",
+            &["--prompt is for a model that encodes, and none is served", "hint: give --model, or leave"],
         ),
         (encode, "--backend torch", &["`torch` is not a backend: expected native or candle"]),
         (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),

@@ -105,6 +105,29 @@ fn search_figures_follow_from_their_sizes() {
 }
 
 #[test]
+fn a_log_is_appended_to_logs_alone() {
+    let workspace = Workspace::new();
+    workspace.write("q.tsv", "q1\twho\n");
+    workspace.runs("encode -q --model tiny-bert --queries q.tsv --output store");
+    let store = workspace.files_in("store");
+    workspace.write("notes.jsonl", "{\"_id\":\"d\"}\n");
+    for (log, says) in [
+        ("notes.jsonl", "notes.jsonl is there already, and it is not a log of this command"),
+        ("store/manifest.json", "--log store/manifest.json would overwrite the input store"),
+        ("store/new.jsonl", "--log store/new.jsonl would overwrite the input store"),
+    ] {
+        let bench = format!("bench search --dense store --queries 1 --k 1 --seconds 0 --log {log}");
+        workspace.toller(&bench).fails(2, &[says, "hint: "]);
+    }
+    assert!(workspace.files_in("store") == store);
+    assert_eq!(workspace.lines("notes.jsonl").len(), 1);
+    for lines in [1, 2] {
+        workspace.runs("bench search --dense store --queries 1 --k 1 --seconds 0 --log new.jsonl");
+        assert_eq!(workspace.lines("new.jsonl").len(), lines);
+    }
+}
+
+#[test]
 fn scans_are_measured_together() {
     let workspace = Workspace::new();
     let bench = "bench search --vectors 400 --dim 16 --queries 1,4 --k 3 --seconds 0 --json --plot scans.svg";
@@ -325,12 +348,15 @@ fn what_cannot_be_measured_is_refused() {
         ("bench search --vectors 9 --bulk-copies", &["--bulk-copies", "hint: add --device cuda"]),
         ("bench search --vectors 9 --check-hits", &["--check-hits", "hint: add --device cuda"]),
         ("bench search --bulk-copies --capability 8.0", &["--bulk-copies", "--capability"]),
+        ("bench search --vectors 9 --plot -", &["--plot - : a figure is not written to a stream"]),
+        ("bench search --vectors 9 --log -", &["--log - : figures are not written to a stream"]),
     ] {
         workspace.toller(arguments).fails(2, says);
     }
     for (arguments, says) in [
         ("bench search --vectors 4294967295 --dim 4294967295", &["do not fit in memory", "hint: lower"][..]),
         ("bench search --dense none", &["none"]),
+        ("bench search --vectors 4294967295", &["do not fit in memory", "hint: lower"]),
         ("bench search --plot none/cost.svg", &["none/cost.svg"]),
         ("bench search --vectors 9 --log none/figures.jsonl", &["none/figures.jsonl"]),
         ("bench encode --model none/here", &["none/here"]),

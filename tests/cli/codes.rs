@@ -62,6 +62,12 @@ fn codes_are_made_by_either_command_and_removed_without_a_trace() {
     assert!(info.contains(&format!("codes        int8, {bytes} bytes")), "{info}");
     workspace.runs("store verify plain").says(["with 1180 rows and their codes"]);
 
+    // Damaged codes are made again, by the same command.
+    workspace.flip_byte("plain/codes-00003.safetensors", 9);
+    assert_eq!(workspace.toller("store verify plain").code, Some(1));
+    workspace.runs("store quantize plain");
+    assert!(workspace.files_in("plain") == coded);
+
     workspace.runs("store quantize --codes none plain store").says(["plain has no codes"]);
     for store in ["plain", "store"] {
         assert!(workspace.files_in(store) == plain, "{store}");

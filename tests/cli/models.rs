@@ -45,8 +45,21 @@ fn verify_compares_with_the_reference_and_with_what_is_expected() {
         assert_eq!(output.status.code(), Some(1));
         assert!(String::from_utf8_lossy(&output.stdout).contains("bad: "));
     }
-    workspace.write("broken.jsonl", "{}");
-    workspace.toller("verify --model tiny-bert --expected broken.jsonl").fails(2, &["line 1", "hint: "]);
+    case["role"] = json!("document");
+    let role = case.to_string();
+    case["role"] = json!("query");
+    case["embedding"] = json!([0.5]);
+    for (content, says) in [
+        ("\n{}".to_owned(), "broken.jsonl, line 2: missing field"),
+        (String::new(), "broken.jsonl has no expected output"),
+        (role, "broken.jsonl, line 1: unknown value `document`"),
+        (case.to_string(), "line 1: 1 number of the embedding, and the model computes 32"),
+    ] {
+        workspace.write("broken.jsonl", content);
+        let verify = "verify --model tiny-bert --expected broken.jsonl";
+        workspace.toller(verify).fails(1, &[says, "hint: "]);
+        workspace.toller(&format!("{verify} --json")).fails(1, &[r#""file":"broken.jsonl""#]);
+    }
 }
 
 #[test]

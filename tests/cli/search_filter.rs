@@ -149,6 +149,19 @@ fn unknown_identifiers_are_reported_and_harmless() {
 }
 
 #[test]
+fn exclusions_of_other_queries_are_reported() {
+    let (workspace, everything) = workspace_with_store();
+    let warning = "of --exclude is searched for: nothing is left out";
+    for (text, is_reported) in [("q8\td 3\nq9\td 4\nq9\td 3\n", true), ("q1\td 99\nq9\td 4\n", false)] {
+        workspace.write("out.tsv", text);
+        let done = workspace.runs(&format!("{SEARCH} --tab-separated --exclude out.tsv"));
+        let said = format!("none of the 2 queries {warning}");
+        assert_eq!(done.stderr.contains(&said), is_reported, "{}", done.stderr);
+        assert_eq!(hits(&workspace), everything);
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_reported_with_its_line() {
     let (workspace, _) = workspace_with_store();
     for (text, says) in [
@@ -162,6 +175,11 @@ fn what_cannot_be_read_is_reported_with_its_line() {
             .toller(&format!("{SEARCH} --exclude out.tsv"))
             .fails(1, &[says, "hint: write one pair a line, separated by a tab"]);
     }
+    let broken = workspace.toller(&format!("{SEARCH} --exclude out.tsv --json"));
+    broken.fails(1, &[r#""file":"out.tsv""#, r#""line":3"#]);
+    workspace.write("q.json", "[{\"_id\":\"q\",\n\"text\":}]");
+    let search = "search --dense store --model tiny-bert --queries q.json --output run.txt --json";
+    workspace.toller(search).fails(1, &[r#""file":"q.json""#, r#""line":2"#]);
     workspace.write("in.txt", b"d 3\n\xff\n");
     workspace.toller(&format!("{SEARCH} --allow in.txt")).fails(1, &["in.txt, line 2: not UTF-8", "hint:"]);
     workspace.toller(&format!("{SEARCH} --allow nothing")).fails(1, &["cannot open nothing"]);

@@ -76,6 +76,8 @@ fn an_imported_store_is_searched_on_the_users_word_alone() {
     workspace
         .toller(&format!("{SEARCH} --dense store --model other --queries q.tsv --assume-model"))
         .fails(1, &["encoded with another model"]);
+    // The time of a search does not depend on what made the vectors.
+    workspace.runs("bench search --dense imported --query-vectors queries --queries 1 --k 3 --seconds 0");
     let info = workspace.runs("store info imported --json").json();
     assert_eq!(info["stores"][0]["model"], serde_json::Value::Null);
 }
@@ -87,6 +89,15 @@ fn a_model_that_cannot_have_made_the_vectors_is_refused() {
     workspace
         .toller("store import vectors/f4.npy --output imported --model tiny-bert")
         .fails(2, &["--model tiny-bert: its vectors have 32 numbers, but these have 5", "hint:"]);
+    // Without a model, nothing of it can be set.
+    for flag in
+        ["--dim 5", "--pooling cls", "--prompt x", "--max-length 9", "--dtype f16", "--batch-tokens 9"]
+    {
+        let name = flag.split(' ').next().unwrap_or_default();
+        workspace
+            .toller(&format!("store import vectors/f4.npy --output imported {flag}"))
+            .fails(2, &[name, "none is named", "hint: give --model"]);
+    }
     assert!(!workspace.path("imported").exists());
 }
 

@@ -61,6 +61,24 @@ fn several_members_are_one_stream() -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
+fn zeros_behind_gzip_are_padding_and_other_bytes_are_not() -> Result<(), Box<dyn Error>> {
+    let padding = vec![0; 200_000];
+    for stored in [
+        [gzip(b"one\n"), gzip(b"two\n"), padding.clone()].concat(),
+        [gzip(b"one\n"), padding, gzip(b"two\n")].concat(),
+    ] {
+        let mut read = String::new();
+        reader(&stored).read_to_string(&mut read)?;
+        assert_eq!(read, "one\ntwo\n");
+    }
+    for behind in [&b"x"[..], b"\0\0two\n", b"\x1e\x8b"] {
+        let error = reader(&[&gzip(b"one\n"), behind].concat()).read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "the gzip data are corrupt: other bytes follow them");
+    }
+    Ok(())
+}
+
+#[test]
 fn every_truncation_is_an_error() {
     let plain = text(40);
     for (kind, compress) in KINDS {
