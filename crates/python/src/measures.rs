@@ -18,7 +18,7 @@ use toller_pipeline::fusion::{Fusion, Method, UnknownMethod, fuse_runs};
 use crate::error::Failed;
 use crate::models::at_least_one;
 use crate::paths::wrong_type;
-use crate::runs::{Qrels, Run};
+use crate::runs::{GivenQrels, GivenRun, Run, arcs};
 use crate::work;
 
 /// Measures as an argument: names in one string, or a list of names.
@@ -158,8 +158,8 @@ impl PyEvaluation {
 #[pyo3(signature = (qrels, run, measures, *, missing="zero", relevance_level=1, depth=None))]
 pub(crate) fn evaluate(
     py: Python<'_>,
-    qrels: &Bound<'_, Qrels>,
-    run: &Bound<'_, Run>,
+    qrels: GivenQrels,
+    run: GivenRun,
     measures: Measures,
     missing: &str,
     relevance_level: u32,
@@ -170,7 +170,7 @@ pub(crate) fn evaluate(
         relevance_level,
         depth: at_least_one("depth", depth)?.and_then(NonZeroUsize::new),
     };
-    let (qrels, run) = (qrels.get().qrels.clone(), run.get().run.clone());
+    let (GivenQrels(qrels), GivenRun(run)) = (qrels, run);
     let evaluation = work::run(py, None, move |session| {
         let evaluation = toller_eval::evaluate(&qrels, &run, &measures.0, &options)?;
         if let Some(found) = none_judged(&qrels, &run) {
@@ -192,8 +192,8 @@ pub(crate) fn evaluate(
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn compare<'py>(
     py: Python<'py>,
-    qrels: &Bound<'py, Qrels>,
-    runs: Vec<Bound<'py, Run>>,
+    qrels: GivenQrels,
+    runs: Vec<GivenRun>,
     measures: Measures,
     baseline: Option<usize>,
     tests: Vec<String>,
@@ -209,8 +209,7 @@ pub(crate) fn compare<'py>(
         return Err(Failed::invalid(format!("baseline={baseline} of {} runs", runs.len())).into());
     }
     let pairs = baseline.map_or(Pairs::All, Pairs::With);
-    let qrels = qrels.get().qrels.clone();
-    let runs: Vec<_> = runs.iter().map(|run| run.get().run.clone()).collect();
+    let (GivenQrels(qrels), runs) = (qrels, arcs(runs));
     let compared = work::run(py, None, move |session| {
         let evaluation = EvalOptions { relevance_level, ..EvalOptions::default() };
         let evaluations = runs.iter().map(|run| toller_eval::evaluate(&qrels, run, &measures.0, &evaluation));
@@ -274,7 +273,7 @@ pub(crate) fn fusion(
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn fuse(
     py: Python<'_>,
-    runs: Vec<Bound<'_, Run>>,
+    runs: Vec<GivenRun>,
     method: &str,
     k: usize,
     depth: Option<usize>,
@@ -286,7 +285,7 @@ pub(crate) fn fuse(
     let fusion = fusion(method, weights, rrf_k, normalize, missing)?;
     let depth = at_least_one("depth", depth)?.unwrap_or(usize::MAX);
     at_least_one("k", Some(k))?;
-    let runs: Vec<_> = runs.iter().map(|run| run.get().run.clone()).collect();
+    let runs = arcs(runs);
     work::run(py, None, move |_| {
         let runs: Vec<toller_ir::Run> = runs.iter().map(|run| (**run).clone()).collect();
         let entry = |&(doc_id, score): &(&str, f32)| RunEntry {

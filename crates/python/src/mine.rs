@@ -16,7 +16,7 @@ use crate::by_name::by_name;
 use crate::error::Failed;
 use crate::given::{Files, Kind, Reading, parent};
 use crate::models::at_least_one;
-use crate::runs::{Qrels, Run};
+use crate::runs::{GivenQrels, GivenRun, arcs};
 use crate::work;
 
 /// The options of mining, as `toller.mine` gives them.
@@ -38,7 +38,7 @@ pub(crate) struct MineOptions<'py> {
     relevance_level: i32,
     format: String,
     skip_bad_lines: bool,
-    scores: Vec<Bound<'py, Run>>,
+    scores: Vec<GivenRun>,
     #[pyo3(default)]
     max_score: Option<f64>,
     #[pyo3(default)]
@@ -77,8 +77,8 @@ impl MineOptions<'_> {
 #[pyfunction]
 pub(crate) fn mine(
     py: Python<'_>,
-    runs: Vec<Bound<'_, Run>>,
-    qrels: Option<Bound<'_, Qrels>>,
+    runs: Vec<GivenRun>,
+    qrels: Option<GivenQrels>,
     output: PathBuf,
     #[pyo3(from_py_with = by_name)] options: MineOptions<'_>,
 ) -> PyResult<(usize, usize, usize, usize, usize)> {
@@ -102,9 +102,8 @@ pub(crate) fn mine(
         let failed = Failed::invalid(format!("{} would be overwritten, which is read", output.display()));
         return Err(failed.hint("name another output").into());
     }
-    let arcs = |runs: &[Bound<'_, Run>]| runs.iter().map(|run| run.get().run.clone()).collect::<Vec<_>>();
-    let (runs, scores) = (arcs(&runs), arcs(&options.scores));
-    let qrels = qrels.map_or_else(Arc::default, |qrels| qrels.get().qrels.clone());
+    let (runs, scores) = (arcs(runs), arcs(options.scores));
+    let qrels = qrels.map_or_else(Arc::default, |GivenQrels(qrels)| qrels);
     let relevance_level = options.relevance_level;
     work::run(py, None, move |session| {
         let engine = session.engine()?;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyType};
+use pyo3::types::{PyDict, PyIterator, PyList, PyMapping, PyType};
 use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, TrecRunWriter, read_qrels, read_run};
 use toller_files::{CompressedWriter, FileError};
 use toller_ir::RunEntry;
 
 use crate::error::Failed;
 use crate::mappings::Mapped;
-use crate::paths::input;
+use crate::paths::{input, wrong_type};
 use crate::work;
 
 /// What a system retrieved for each query: a mapping of query ids to the scores of documents by their ids.
@@ -163,6 +163,45 @@ impl Run {
         run.queries.values_mut().for_each(|entries| entries.sort_by(RunEntry::best_first));
         Self::of(run)
     }
+}
+
+/// A run as an argument: a [`Run`], or a mapping of which one is made.
+pub(crate) struct GivenRun(pub(crate) Arc<toller_ir::Run>);
+
+impl<'py> FromPyObject<'_, 'py> for GivenRun {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(run) = given.cast::<Run>() {
+            return Ok(Self(run.get().run.clone()));
+        }
+        check_mapping(&given, "a Run or a dict {query id: {document id: score}}")?;
+        Ok(Self(Run::new(given.extract()?, "toller").run))
+    }
+}
+
+/// The runs of several arguments.
+pub(crate) fn arcs(runs: Vec<GivenRun>) -> Vec<Arc<toller_ir::Run>> {
+    runs.into_iter().map(|GivenRun(run)| run).collect()
+}
+
+/// Judgments as an argument: [`Qrels`], or a mapping of which they are made.
+pub(crate) struct GivenQrels(pub(crate) Arc<toller_ir::Qrels>);
+
+impl<'py> FromPyObject<'_, 'py> for GivenQrels {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(qrels) = given.cast::<Qrels>() {
+            return Ok(Self(qrels.get().qrels.clone()));
+        }
+        check_mapping(&given, "a Qrels or a dict {query id: {document id: grade}}")?;
+        Ok(Self(Qrels::new(given.extract()?).qrels))
+    }
+}
+
+fn check_mapping(given: &Bound<'_, PyAny>, expected: &str) -> PyResult<()> {
+    given.cast::<PyMapping>().map(drop).map_err(|_| wrong_type(given, expected))
 }
 
 fn documents<'py>(py: Python<'py>, entries: &[RunEntry]) -> PyResult<Bound<'py, PyDict>> {

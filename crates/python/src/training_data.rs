@@ -33,7 +33,7 @@ impl DataSource {
             data: options.data.take().map(Paths::all).unwrap_or_default(),
             queries: options.queries.as_ref().map(|given| read(given, Kind::Queries)).transpose()?,
             corpus: options.corpus.as_ref().map(|given| read(given, Kind::Passages)).transpose()?,
-            qrels: options.qrels.as_ref().map(|qrels| qrels.get().qrels.clone()),
+            qrels: options.qrels.as_ref().map(|qrels| qrels.0.clone()),
             negatives: options.negatives.clone(),
             relevance_level: options.relevance_level,
             skip_bad_lines: options.skip_bad_lines,

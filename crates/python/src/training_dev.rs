@@ -11,16 +11,16 @@ use toller_train::Dev;
 use crate::error::Failed;
 use crate::given::{Files, Kind};
 use crate::paths::Paths;
-use crate::runs::{Qrels, Run};
+use crate::runs::{GivenQrels, GivenRun};
 use crate::training_data::{collection, queries};
 
 /// A `toller.training.DevSet`.
 #[derive(FromPyObject)]
 pub(crate) struct DevOptions<'py> {
     queries: Bound<'py, PyAny>,
-    qrels: Bound<'py, Qrels>,
+    qrels: GivenQrels,
     corpus: Option<Bound<'py, PyAny>>,
-    run: Option<Bound<'py, Run>>,
+    run: Option<GivenRun>,
     depth: Option<usize>,
     measures: String,
     every: Option<u64>,
@@ -58,9 +58,9 @@ impl DevOptions<'_> {
         check([("every", self.every), ("patience", self.patience), ("depth", self.depth.map(|n| n as u64))])?;
         let set = Judged {
             queries: read(&self.queries, Kind::Queries)?,
-            qrels: self.qrels.get().qrels.clone(),
+            qrels: self.qrels.0.clone(),
             corpus: self.corpus.as_ref().map(|corpus| read(corpus, Kind::Passages)).transpose()?,
-            run: self.run.as_ref().map(|run| run.get().run.clone()),
+            run: self.run.as_ref().map(|run| run.0.clone()),
             depth: self.depth,
             measures: parse_measures(&self.measures).map_err(Failed::from)?,
         };

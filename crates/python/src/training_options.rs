@@ -11,7 +11,7 @@ use crate::error::Failed;
 use crate::flat::parse_device;
 use crate::models::at_least_one;
 use crate::paths::Paths;
-use crate::runs::Qrels;
+use crate::runs::GivenQrels;
 use crate::training_dev::{DevOptions, MarkedDevOptions};
 
 /// The options of all kinds of runs, as `toller.training` gives them.
@@ -26,7 +26,7 @@ pub(crate) struct Options<'py> {
     #[pyo3(default)]
     pub(crate) corpus: Option<Bound<'py, PyAny>>,
     #[pyo3(default)]
-    pub(crate) qrels: Option<Bound<'py, Qrels>>,
+    pub(crate) qrels: Option<GivenQrels>,
     #[pyo3(default)]
     pub(crate) negatives: Option<PathBuf>,
     #[pyo3(default)]

@@ -68,6 +68,13 @@ def test_mappings_are_taken(sparse: toller.SparseIndex) -> None:
     assert toller.Run(MappingProxyType({"q": MappingProxyType({"d": 1.0})})) == toller.Run({"q": {"d": 1.0}})
     queries = {"q": "cells of the immune system"}
     assert sparse.batch_search(MappingProxyType(queries)) == sparse.batch_search(queries)
+    scores, grades = run.to_dict(), qrels.to_dict()
+    assert toller.evaluate(grades, scores, "AP") == toller.evaluate(qrels, run, "AP")
+    assert toller.fuse([scores, run]) == toller.fuse([run, run])
+    assert toller.compare(grades, [scores, run], "AP") == toller.compare(qrels, [run, run], "AP")
+    for given in ([("q", {"d": 1.0})], "run.txt", None):
+        with pytest.raises(TypeError, match="a Run or a dict"):
+            toller.evaluate(qrels, given, "AP")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         toller.Run([("q", {"d": 1.0})])  # type: ignore[arg-type]
 

@@ -16,6 +16,10 @@ pub struct DeviceState {
     is_lost: AtomicBool,
 }
 
+#[cfg_attr(
+    not(any(test, feature = "cuda", feature = "shim")),
+    expect(dead_code, reason = "a build without devices makes none")
+)]
 impl DeviceState {
     /// That of a device which has not been used.
     pub(super) fn new(facts: DeviceFacts) -> Self {

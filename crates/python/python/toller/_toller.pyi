@@ -15,6 +15,8 @@ _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
 _Texts: TypeAlias = _Paths | Any
 _Progress: TypeAlias = bool | Callable[[str, int, int | None], object] | None
+_Run: TypeAlias = Run | Mapping[str, Mapping[str, float]]
+_Qrels: TypeAlias = Qrels | Mapping[str, Mapping[str, int]]
 _Default = TypeVar("_Default")
 _Numbers: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
 
@@ -228,7 +230,7 @@ def read_queries(path: _Paths, *, skip_bad_lines: bool = False) -> list[tuple[st
 
 @final
 class Run:
-    def __new__(cls, scores: Mapping[str, Mapping[str, float]] | Run, tag: str = "toller") -> Self: ...
+    def __new__(cls, scores: _Run, tag: str = "toller") -> Self: ...
     @staticmethod
     def read(path: _Path, *, format: str | None = None, skip_bad_lines: bool = False) -> Run: ...
     def write(self, path: _Path, *, tag: str | None = None, tab_separated: bool = False) -> None: ...
@@ -257,7 +259,7 @@ def run_of_rows(
 
 @final
 class Qrels:
-    def __new__(cls, grades: Mapping[str, Mapping[str, int]] | Qrels) -> Self: ...
+    def __new__(cls, grades: _Qrels) -> Self: ...
     @staticmethod
     def read(path: _Path, *, format: str | None = None, skip_bad_lines: bool = False) -> Qrels: ...
     def to_dict(self) -> dict[str, dict[str, int]]: ...
@@ -301,8 +303,8 @@ def evaluation_of(
     unjudged: int,
 ) -> Evaluation: ...
 def evaluate(
-    qrels: Qrels,
-    run: Run,
+    qrels: _Qrels,
+    run: _Run,
     measures: str | Sequence[str],
     *,
     missing: Literal["zero", "skip"] = "zero",
@@ -310,8 +312,8 @@ def evaluate(
     depth: int | None = None,
 ) -> Evaluation: ...
 def compare(
-    qrels: Qrels,
-    runs: Sequence[Run],
+    qrels: _Qrels,
+    runs: Sequence[_Run],
     measures: str | Sequence[str],
     *,
     baseline: int | None = ...,
@@ -322,7 +324,7 @@ def compare(
     relevance_level: int = 1,
 ) -> list[Comparison]: ...
 def fuse(
-    runs: Sequence[Run],
+    runs: Sequence[_Run],
     method: str = "rrf",
     *,
     k: int = 1000,
@@ -333,7 +335,7 @@ def fuse(
     missing: str | None = None,
 ) -> Run: ...
 def mine(
-    runs: list[Run], qrels: Qrels | None, output: _Path, options: dict[str, Any]
+    runs: list[_Run], qrels: _Qrels | None, output: _Path, options: dict[str, Any]
 ) -> tuple[int, int, int, int, int]: ...
 def train_dual(
     output: _Path, options: dict[str, Any], *, progress: _Progress = None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from toller import _toller
 from toller._examples import as_files
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from toller._toller import Qrels, Run
     from toller.encoder import Progress
+
+    AnyRun: TypeAlias = Run | Mapping[str, Mapping[str, float]]
+    AnyQrels: TypeAlias = Qrels | Mapping[str, Mapping[str, int]]
 
 
 class Mined(NamedTuple):
@@ -34,8 +37,8 @@ class Mined(NamedTuple):
 
 
 def mine(
-    run: Run | Sequence[Run],
-    qrels: Qrels | None,
+    run: AnyRun | Sequence[AnyRun],
+    qrels: AnyQrels | None,
     output: Path,
     *,
     queries: Texts | None = None,
@@ -49,7 +52,7 @@ def mine(
     relevance_level: int = 1,
     format: str = "jsonl",
     skip_bad_lines: bool = False,
-    scores: Run | Sequence[Run] = (),
+    scores: AnyRun | Sequence[AnyRun] = (),
     max_score: float | None = None,
     min_score: float | None = None,
     absolute_margin: float | None = None,
@@ -96,8 +99,8 @@ def mine(
     return Mined(*_toller.mine(_runs(run), qrels, output, given))
 
 
-def _runs(runs: Run | Sequence[Run]) -> list[Run]:
-    return [runs] if isinstance(runs, _toller.Run) else list(runs)
+def _runs(runs: AnyRun | Sequence[AnyRun]) -> list[AnyRun]:
+    return [runs] if isinstance(runs, Mapping) else list(runs)
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,9 @@ class DevSet:
     """
 
     queries: Texts
-    qrels: Qrels
+    qrels: AnyQrels
     corpus: Texts | None = None
-    run: Run | None = None
+    run: AnyRun | None = None
     depth: int | None = None
     measures: str = "nDCG@10"
     every: int | None = None
@@ -180,7 +183,7 @@ class TrainOptions(RunOptions, total=False):
 
     queries: Texts
     corpus: Texts
-    qrels: Qrels
+    qrels: AnyQrels
     negatives: Path
     relevance_level: int
     negatives_per_query: int
