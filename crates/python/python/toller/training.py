@@ -100,7 +100,7 @@ def mine(
 
 
 def _runs(runs: AnyRun | Sequence[AnyRun]) -> list[AnyRun]:
-    return [runs] if isinstance(runs, Mapping) else list(runs)
+    return [runs] if isinstance(runs, (_toller.Run, Mapping)) else list(runs)
 
 
 @dataclass(frozen=True)
