@@ -114,6 +114,16 @@ fn what_is_wrong_is_told() {
     workspace.write("empty.csv", "query_id,doc_id,grade\nq1,d1,\n");
     workspace.toller("annotate vote empty.csv").fails(1, &["no grade is filled in"]);
     workspace.write("one.csv", "query_id,doc_id,grade\nq1,d1,1\n");
+    workspace.write("old.txt", "q 0 d 1\n");
+    workspace
+        .toller("annotate vote one.csv --output old.txt")
+        .fails(1, &["no pair has the 2 votes that decide it", "--votes"]);
+    assert_eq!(workspace.lines("old.txt"), ["q 0 d 1"]);
+    workspace.write("blank.csv", "query_id,doc_id,grade\nq1,,1\n");
+    workspace
+        .toller("annotate vote blank.csv --votes 1")
+        .fails(1, &["blank.csv, line 2: a grade without a query_id or a doc_id"]);
+    workspace.write("one.csv", "query_id,doc_id,grade\nq1,d1,1\n");
     workspace.toller("annotate agreement one.csv").fails(1, &["two annotators"]);
     workspace.write("bad.csv", "query_id,doc_id,grade\nq1,d1,yes\n");
     workspace

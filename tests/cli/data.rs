@@ -24,6 +24,66 @@ fn a_folder_with_files_is_not_written_to_by_accident() {
 }
 
 #[test]
+fn a_builder_does_not_write_over_what_it_reads() {
+    let workspace = Workspace::new();
+    std::fs::create_dir(workspace.path("t")).unwrap();
+    workspace.write("t/queries.tsv", "a\tqq\nb\tzz\n");
+    workspace.write("u.run", "q0 Q0 a 1 0.95 t\n");
+    let similar = "data dureader similar u.run --queries t/queries.tsv --overwrite --output";
+    workspace
+        .toller(&format!("{similar} t"))
+        .fails(2, &["the input t/queries.tsv is in --output t", "hint: "]);
+    assert_eq!(workspace.lines("t/queries.tsv").len(), 2);
+    workspace.runs(&format!("{similar} other"));
+    let names: Vec<String> = workspace.files_in("other").into_iter().map(|(name, _)| name).collect();
+    assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
+    // What fails leaves nothing.
+    workspace.write("bad.jsonl", "{\"_id\": 1.5}\n");
+    workspace.toller("data beir bad.jsonl --output new").fails(1, &["bad.jsonl, line 1"]);
+    assert!(!workspace.path("new").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn two_builders_do_not_write_one_folder() {
+    let workspace = Workspace::new();
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    let made = std::process::Command::new("mkfifo").arg(workspace.path("pipe.jsonl")).status();
+    assert!(made.unwrap().success());
+    let mut first = workspace.spawn("data beir pipe.jsonl --output built");
+    let started = std::time::Instant::now();
+    while !workspace.path("built/.lock").exists() {
+        assert!(started.elapsed().as_secs() < 60 && first.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    workspace
+        .toller("data beir corpus.jsonl --output built")
+        .fails(1, &["another process is writing built", "hint: wait until it has ended"]);
+    std::fs::write(workspace.path("pipe.jsonl"), "{\"_id\": \"b\", \"text\": \"sea\"}\n").unwrap();
+    assert!(first.wait().unwrap().success());
+    assert_eq!(workspace.lines("built/corpus.jsonl"), [r#"{"_id":"b","text":"sea"}"#]);
+    assert!(!workspace.path("built/.lock").exists());
+}
+
+#[test]
+fn judgments_of_other_questions_are_refused() {
+    let workspace = Workspace::new();
+    workspace.write("answers.csv", "ans_id,content\r\n1,a\r\n2,b\r\n");
+    workspace.write("questions.csv", "question_id,content\n10,what\n");
+    workspace.write("candidates.txt", "question_id,ans_id,cnt,label\n10,1,0,1\n11,2,0,1\n");
+    let domain = "data dureader domain cmedqa --passages answers.csv --questions questions.csv --candidates candidates.txt --output";
+    workspace.toller(&format!("{domain} built")).fails(1, &["questions.csv", "\"11\""]);
+    workspace.write("candidates.txt", "question_id,ans_id,cnt,label\n10,1,0,1\n");
+    workspace.runs(&format!("{domain} built"));
+    workspace.write("answers.csv", "ans_id,content\r\n1,a\r\n2,b,c\r\n");
+    workspace
+        .toller(&format!("{domain} other"))
+        .fails(1, &["answers.csv, line 3: 3 columns, but the header has 2"]);
+    let covid = domain.replace("cmedqa", "covid-news");
+    workspace.toller(&format!("{covid} other")).fails(2, &["--candidates is for cmedqa"]);
+}
+
+#[test]
 fn a_collection_and_its_judgments_fit() {
     let workspace = Workspace::new();
     std::fs::create_dir(workspace.path("beir")).unwrap();

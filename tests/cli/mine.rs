@@ -164,7 +164,9 @@ fn a_rerankers_scores_decide_what_is_sure_enough() {
         jsonl("--scores ce.run --new-positive-score 0.96"),
         two("d1 0.97, d6 0.99", "d2 0.95, d4 0.5")
     );
-    workspace.toller(&format!("{mine} --min-positive-score 0.96")).fails(1, &["no negative for 0 queries"]);
+    workspace
+        .toller(&format!("{mine} --min-positive-score 0.96"))
+        .fails(1, &["no query has a positive left", "--min-positive-score"]);
     // A positive without a score does not count: nothing could be learned from it with the others.
     workspace.write("more", "q1 0 d2 1\nq1 0 d5 1\nq1 0 d9 1\n");
     let more = "--qrels more --scores ce.run";
@@ -239,12 +241,35 @@ fn what_cannot_be_mined_is_refused() {
         (
             1,
             "--qrels qrels --output new --corpus short.jsonl --queries q.tsv --format triplets",
-            "the document \"d2\" has no text",
+            "no query has a positive left",
         ),
     ] {
         workspace.toller(&format!("{mine} {flags}")).fails(code, &[says]);
         assert!(!workspace.path("new").exists(), "{flags}");
     }
+}
+
+#[test]
+fn positives_without_a_text_are_left_out() {
+    let workspace = workspace();
+    workspace.write("more", "q1 0 d2 1\nq1 0 d99 1\n");
+    let mine =
+        "mine --run x.run --qrels more --queries q.tsv --corpus corpus.jsonl --format tevatron --output";
+    workspace
+        .runs(&format!("{mine} new"))
+        .says(["warning: 1 relevant document missing from --corpus, for example \"d99\""]);
+    let lines = workspace.lines("new");
+    assert!(lines.len() == 1 && lines[0].contains("\"d2\"") && !lines[0].contains("d99"), "{lines:?}");
+}
+
+#[test]
+fn four_columns_may_be_judgments_and_are_not_replaced() {
+    let workspace = workspace();
+    workspace.write("sw.txt", "q1\tQ0\td2\t1\n");
+    let mine = "mine --run x.run --qrels qrels --queries q.tsv --corpus corpus.jsonl --format rocketqa-cross --output sw.txt";
+    workspace.toller(mine).fails(2, &["sw.txt is there already", "--overwrite"]);
+    assert_eq!(workspace.lines("sw.txt"), ["q1\tQ0\td2\t1"]);
+    workspace.runs(&format!("{mine} --overwrite"));
 }
 
 #[test]

@@ -21,6 +21,22 @@ fn a_converted_dual_encoder_encodes_and_searches() {
     assert_eq!(workspace.lines("run.txt").len(), 2);
     workspace.toller("convert paddle/rocketqa --output rocketqa").fails(1, &["not empty", "hint: "]);
     workspace.toller("convert paddle/expected --output other").fails(1, &["hint: "]);
+    workspace.toller("convert paddle/rocketqa --output -").fails(2, &["a model is a directory"]);
+    // What fails leaves nothing, and what was killed can be done again.
+    assert!(!workspace.path("other").exists());
+    workspace.add_fixture("tiny-bert-pickle");
+    let convert = "convert tiny-bert-pickle --output other";
+    workspace
+        .toller(&format!("{convert} --prefix nope"))
+        .fails(1, &["holds PyTorch's weights", "hint: leave --prefix out"]);
+    let mut limited = workspace.command_with_file_limit(convert, 8);
+    assert_eq!(limited.output().unwrap().status.code(), Some(1));
+    assert!(!workspace.path("other").exists());
+    std::fs::create_dir_all(workspace.path("other/.staged.a1B2c3.tmp")).unwrap();
+    workspace.runs(convert);
+    let names: Vec<String> = workspace.files_in("other").into_iter().map(|(name, _)| name).collect();
+    assert!(names.iter().any(|name| name == "model.safetensors"), "{names:?}");
+    assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
 }
 
 #[test]

@@ -233,6 +233,10 @@ fn what_is_wrong_is_reported_with_its_line() {
         );
     }
     refused(
+        &replaced("output = \"bm25.run\"", "output = \"recipe-state.json\""),
+        &["bad.toml:27:", "recipe-state.json is Toller's own file"],
+    );
+    refused(
         &replaced("sparse = \"index\"", "sparse = \"index\"\nallow = \"fused.run\""),
         &["steps wait for each other: bm25 (line 22) needs fuse", "needs bm25 (line 22)"],
     );

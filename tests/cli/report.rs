@@ -80,6 +80,12 @@ fn the_baseline_and_groups() {
     let report: serde_json::Value = serde_json::from_slice(&workspace.read("numbers/report.json")).unwrap();
     let names = report["runs"].as_array().unwrap().iter().map(|run| run["name"].clone()).collect::<Vec<_>>();
     assert_eq!(names, ["b", "a"], "the baseline comes first, and once");
+    workspace.toller(&format!("{REPORT} --baseline ./b.run --groups groups.tsv --data dotted")).succeeds();
+    assert!(workspace.read("dotted/report.json") == workspace.read("numbers/report.json"));
+    workspace.write("others.tsv", "q77\tfirst\n");
+    workspace
+        .toller(&format!("{REPORT} --groups others.tsv"))
+        .fails(1, &["no query of --groups is evaluated", "hint: write the identifiers"]);
     assert_eq!(report["groups"]["without"], 2);
     assert_eq!(report["groups"]["groups"][0]["means"], serde_json::json!([1.0, 0.5]));
     let page = String::from_utf8(workspace.read("page.html")).unwrap();

@@ -193,6 +193,10 @@ fn the_page_and_the_markdown_have_what_was_measured() {
         .toller("reproduce --output results.md")
         .fails(2, &["results.md is there already, and it is not a page"]);
     workspace.runs("reproduce --markdown results.md");
+    workspace
+        .toller("reproduce --markdown results.md --work elsewhere")
+        .fails(1, &["nothing is measured in elsewhere", "hint: "]);
+    assert!(!workspace.read("results.md").is_empty());
     workspace.write("results.md", "# My notes\n");
     workspace
         .toller("reproduce --markdown results.md")

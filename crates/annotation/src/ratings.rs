@@ -87,15 +87,19 @@ impl Ratings {
                 self.empty += 1;
                 continue;
             }
-            let line = row.position().map_or(0, line_at);
+            // It is looked for only where something is wrong: that takes the time of reading all before.
+            let line = || row.position().map_or(0, line_at);
             let grade = whole_number(cell(grade)).ok_or_else(|| {
-                wrong(Some(line), format!("the grade {:?} is not a whole number", cell(grade)))
+                wrong(Some(line()), format!("the grade {:?} is not a whole number", cell(grade)))
             })?;
             let who = who.map(cell).filter(|who| !who.is_empty()).unwrap_or(annotator);
             let pair = Pair { query_id: original(cell(query)), doc_id: original(cell(document)) };
+            if pair.query_id.is_empty() || pair.doc_id.is_empty() {
+                return Err(wrong(Some(line()), "a grade without a query_id or a doc_id".to_owned()));
+            }
             self.add(pair, who, grade).map_err(|contradiction| AnnotationError::Contradiction {
                 sheet: sheet.to_owned(),
-                line,
+                line: line(),
                 contradiction,
             })?;
         }
@@ -178,6 +182,10 @@ mod tests {
         utf_16.extend("query_id".encode_utf16().flat_map(u16::to_le_bytes));
         let error = Ratings::default().read("s.csv", "ann", &*utf_16).unwrap_err().to_string();
         assert_eq!(error, "s.csv: the text is not UTF-8; save it as CSV UTF-8");
+        assert_eq!(
+            read("query_id,doc_id,grade\nq,e,1\nq,,1\n"),
+            "s.csv, line 3: a grade without a query_id or a doc_id"
+        );
         assert_eq!(
             read("query_id,doc_id,grade\nq,e,2\nq,d,0\n"),
             "s.csv, line 3: ann judged document \"d\" for query \"q\" twice: 1 and 0"

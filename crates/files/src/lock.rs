@@ -63,6 +63,17 @@ impl DirectoryLock {
         }
     }
 
+    /// Removes the locked file, and the directory if nothing else is in it. A process that locks the
+    /// directory at the same time gets a new file.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn remove(self) -> Result<(), FileError> {
+        let path = self.directory.join(LOCK);
+        fs::remove_file(&path).map_err(FileError::on("remove", &path))?;
+        self.remove_empty()
+    }
+
     /// Removes the directory with its files. A process that locks the directory at the same time gets a new
     /// one.
     ///
@@ -75,8 +86,12 @@ impl DirectoryLock {
             let path = self.directory.join(name);
             fs::remove_file(&path).map_err(FileError::on("remove", &path))?;
         }
+        self.remove_empty()
+    }
+
+    fn remove_empty(&self) -> Result<(), FileError> {
         match fs::remove_dir(&self.directory) {
-            // It belongs to another process already.
+            // It has files, or belongs to another process already.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound) =>
             {
@@ -128,6 +143,19 @@ mod tests {
         assert!(DirectoryLock::acquire(&directory)?.is_none());
         drop(first);
         assert!(DirectoryLock::acquire(&directory)?.is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn a_removed_lock_leaves_the_files() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let directory = folder.path().join("a");
+        DirectoryLock::acquire(&directory)?.ok_or("it is free")?.remove()?;
+        assert!(!directory.exists());
+        let lock = DirectoryLock::acquire(&directory)?.ok_or("it is free")?;
+        fs::write(directory.join("file"), b"1")?;
+        lock.remove()?;
+        assert_eq!(crate::names_in(&directory)?, ["file"]);
         Ok(())
     }
 

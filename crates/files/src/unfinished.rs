@@ -1,4 +1,4 @@
-//! The temporary files of this process, so that it can end without leaving any.
+//! The temporary files and directories of this process, so that it can end without leaving any.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,12 +13,12 @@ fn files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     locked(&FILES)
 }
 
-/// A temporary file that is there as long as this value.
+/// A temporary file or directory that is there as long as this value.
 #[derive(Debug)]
 pub(crate) struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Lets `create` create a file, unless the process ends now. `path` says where the file is.
+    /// Lets `create` create it, unless the process ends now. `path` says where it is.
     pub(crate) fn create<T, E>(
         create: impl FnOnce() -> Result<T, E>,
         path: impl FnOnce(&T) -> &Path,
@@ -37,13 +37,13 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes the temporary files of every [`crate::AtomicFile`] of this process, then ends it by `exit`. No
-/// other thread can create one meanwhile.
+/// Removes what every [`crate::AtomicFile`] and [`crate::StagedDirectory`] of this process has written, then
+/// ends it by `exit`. No other thread can create one meanwhile.
 pub fn exit_without_unfinished<T>(exit: impl FnOnce() -> T) -> T {
     let files = files();
     for path in &*files {
         // It may be renamed already. What cannot be removed stays, as after any other end.
-        let _ = fs::remove_file(path);
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
     }
     exit()
 }

@@ -105,26 +105,30 @@ impl Format {
         (self == Self::T2Ranking).then_some("qid\tpid\tindex\tscore")
     }
 
-    /// Whether a file that begins with this line is of this format. Pairs of identifiers could be judgments
-    /// just as well, so no line shows that they are negatives.
+    /// Whether a line can show that a file is of this format. Pairs of identifiers could be judgments just
+    /// as well, and so could the four columns of a cross-encoder.
+    #[must_use]
+    pub fn is_recognizable(self) -> bool {
+        !matches!(self, Self::Pairs | Self::RocketQaCross)
+    }
+
+    /// Whether a file that begins with this line is of this format.
     #[must_use]
     pub fn is_shown_by(self, line: &str) -> bool {
         let is_json = |first: &str, other: &str| {
             line.starts_with(&format!("{{\"{first}\":")) && line.contains(&format!("\"{other}\":"))
         };
-        let is_table = |width: usize, labels: &[&str]| {
-            let cells: Vec<&str> = line.split('\t').collect();
-            cells.len() == width && cells.last().is_some_and(|last| labels.contains(last))
-        };
         match self {
             Self::Jsonl => is_json("query_id", "positives"),
             Self::Tevatron => is_json("query_id", "positive_passages"),
             Self::Triplets => is_json("query", "positive"),
-            Self::Pairs => false,
+            Self::Pairs | Self::RocketQaCross => false,
             Self::T2Ranking => Some(line) == self.header(),
-            Self::RocketQa => is_table(6, &["0"]),
-            // Judgments have a 0 where this has a title.
-            Self::RocketQaCross => is_table(4, &["0", "1"]) && line.split('\t').nth(1) != Some("0"),
+            // A run whose tag is 0 has Q0 where this has a title.
+            Self::RocketQa => {
+                let cells: Vec<&str> = line.split('\t').collect();
+                matches!(cells[..], [_, title, _, _, _, "0"] if title != "Q0")
+            }
         }
     }
 
@@ -314,7 +318,7 @@ mod tests {
             let first = format.header().or(lines.lines().next()).unwrap_or_default();
             let shows: Vec<Format> =
                 Format::ALL.into_iter().filter(|other| other.is_shown_by(first)).collect();
-            assert_eq!(shows, if format == Format::Pairs { vec![] } else { vec![format] });
+            assert_eq!(shows, if format.is_recognizable() { vec![format] } else { vec![] });
         }
         // Two negatives for each positive, and the scores of a reranker.
         let dealt = Mined {

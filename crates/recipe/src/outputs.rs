@@ -2,9 +2,12 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use toller_files::DirectoryLock;
+
 use super::catalogue::{CommandSpec, Takes};
 use super::error::RecipeError;
 use super::read::{Recipe, Value};
+use super::state;
 use super::variables::Variables;
 
 /// What is written: by which step, in which line.
@@ -39,6 +42,10 @@ impl Outputs {
         if !inside || path.as_os_str().is_empty() || path.as_os_str() == "-" {
             let message = format!("{} does not lie in the folder of the outputs", path.display());
             return Err(recipe.bad(line, message, "name outputs by relative paths, as in bm25.run"));
+        }
+        if [state::FILE, DirectoryLock::FILE].iter().any(|own| path.starts_with(own)) {
+            let message = format!("{} is Toller's own file in the folder of the outputs", path.display());
+            return Err(recipe.bad(line, message, "give the output another name"));
         }
         if let Some((other, by)) =
             self.paths.iter().find(|(other, _)| path.starts_with(other) || other.starts_with(&path))

@@ -11,7 +11,7 @@ use super::content::Contents;
 use super::error::RecipeError;
 
 /// The file's name.
-const FILE: &str = "recipe-state.json";
+pub(super) const FILE: &str = "recipe-state.json";
 
 /// What is remembered.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

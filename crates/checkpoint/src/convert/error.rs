@@ -18,6 +18,14 @@ pub enum ConvertError {
     /// The output holds something already.
     #[error("{} is not empty", .0.display())]
     OutputExists(PathBuf),
+    /// An option that has no effect on PyTorch's weights.
+    #[error("{} holds PyTorch's weights, which are converted as they are", path.display())]
+    Unused {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The option.
+        setting: Setting,
+    },
     /// There is no checkpoint where one was named.
     #[error("{} holds no checkpoint", .0.display())]
     NoCheckpoint(PathBuf),
@@ -121,6 +129,7 @@ impl Explain for ConvertError {
         Some(match self {
             Self::File(error) => return error.remedy(),
             Self::Weights(error) => return error.remedy(),
+            Self::Unused { setting, .. } => remedy!("leave {} out", *setting),
             Self::OutputExists(_) => remedy!("give {} a new or an empty directory", Setting::Output),
             Self::NoCheckpoint(_) => {
                 "give a .pdparams file, a directory of variables, __params__ or .pdiparams with its \
@@ -170,6 +179,7 @@ impl Explain for ConvertError {
             Self::File(error) => error.place(),
             Self::Weights(error) => error.place(),
             Self::OutputExists(path)
+            | Self::Unused { path, .. }
             | Self::NoCheckpoint(path)
             | Self::Ambiguous { directory: path, .. }
             | Self::Pickle { path, .. }

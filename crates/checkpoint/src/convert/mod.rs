@@ -25,6 +25,9 @@ use std::path::{Path, PathBuf};
 pub use checkpoint::LeftOut;
 pub use error::ConvertError;
 
+use toller_files::StagedDirectory;
+use toller_ir::Setting;
+
 use crate::TOWERS;
 use crate::elements::StoredTensor;
 use config::SourceConfig;
@@ -32,7 +35,7 @@ use model::Model;
 use source::{Kind, Source};
 use towers::Parts;
 use vocabulary::Vocabulary;
-use write::{Directory, Tokenizer};
+use write::{Directory, Tokenizer, WEIGHTS_FILE};
 
 /// How to convert.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +48,23 @@ pub struct ConvertOptions {
     pub prefix: Option<String>,
     /// Leave variables out whose purpose is not known, instead of refusing them.
     pub allow_unexpected: bool,
+}
+
+impl ConvertOptions {
+    /// Refuses options that have no effect on PyTorch's weights, whose other files are copied.
+    fn check_unused(&self, source: &Path) -> Result<(), ConvertError> {
+        let Self { config, vocabulary, prefix, allow_unexpected } = self;
+        let given = [
+            (Setting::Config, config.is_some()),
+            (Setting::Vocab, vocabulary.is_some()),
+            (Setting::Prefix, prefix.is_some()),
+            (Setting::AllowUnexpected, *allow_unexpected),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((setting, _)) => Err(ConvertError::Unused { path: source.to_owned(), setting }),
+        }
+    }
 }
 
 /// What was converted.
@@ -87,9 +107,24 @@ impl ConvertedModel {
 /// When a file is missing or cannot be read, or when a variable is missing, unexpected or of another shape
 /// than the configuration says.
 pub fn convert(source: &Path, output: &Path, options: &ConvertOptions) -> Result<Converted, ConvertError> {
-    write::check_empty(output)?;
+    let exists = || ConvertError::OutputExists(output.to_owned());
+    let staged = StagedDirectory::create(output)?.ok_or_else(exists)?;
+    let mut converted = convert_into(staged.path(), source, options)?;
+    for model in &mut converted.models {
+        if let Ok(folder) = model.directory.strip_prefix(staged.path()) {
+            // A path that is joined with nothing ends in a slash.
+            let is_whole = folder.as_os_str().is_empty();
+            model.directory = if is_whole { output.to_owned() } else { output.join(folder) };
+        }
+    }
+    staged.commit(WEIGHTS_FILE)?;
+    Ok(converted)
+}
+
+fn convert_into(output: &Path, source: &Path, options: &ConvertOptions) -> Result<Converted, ConvertError> {
     let source = Source::find(source, options)?;
     if let Kind::PyTorch(directory) = &source.kind {
+        options.check_unused(directory)?;
         return pytorch::convert(directory, output);
     }
     let config = SourceConfig::read(source.config()?)?;

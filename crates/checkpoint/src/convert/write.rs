@@ -26,17 +26,11 @@ pub(super) struct Tokenizer<'a> {
     pub(super) max_length: usize,
 }
 
-/// Checks that a directory is not there or holds nothing.
-pub(super) fn check_empty(directory: &Path) -> Result<(), ConvertError> {
-    if !directory.exists() {
-        return Ok(());
-    }
-    let mut entries = std::fs::read_dir(directory).map_err(FileError::on("list", directory))?;
-    if entries.next().is_some() { Err(ConvertError::OutputExists(directory.to_owned())) } else { Ok(()) }
-}
+/// The file without which a directory is not a model.
+pub(super) const WEIGHTS_FILE: &str = "model.safetensors";
 
 impl Directory<'_> {
-    /// Writes all files, the weights last: without them the directory is not a model.
+    /// Writes all files.
     pub(super) fn write(&self) -> Result<(), ConvertError> {
         let path = self.path;
         std::fs::create_dir_all(path).map_err(FileError::on("create", path))?;
@@ -85,7 +79,7 @@ pub(super) fn write_weights(
         .iter()
         .map(|(name, tensor)| Entry { name, dtype: tensor.layout.dtype, shape: &tensor.layout.shape })
         .collect();
-    safetensors::write(&directory.join("model.safetensors"), &entries, |name| {
+    safetensors::write(&directory.join(WEIGHTS_FILE), &entries, |name| {
         tensors[name].row_major().map_err(|problem| ConvertError::Variable {
             path: directory.to_owned(),
             name: name.to_owned(),

@@ -70,13 +70,13 @@ impl EvaluationArgs {
                 let mut report = RunReport::new(name.clone(), evaluation);
                 report.qrels = (all_qrels.len() > 1).then_some(qrels_name);
                 if let Some(groups) = &groups {
-                    report.groups = grouped(&report.evaluation, groups)?;
+                    report.groups = grouped(&report.evaluation, groups);
                 }
                 reports.push(report);
             }
         }
         if let (Some(groups), Some(first)) = (&groups, reports.first()) {
-            report_ungrouped(&first.evaluation, groups, ui);
+            check_grouped(&evaluated(&first.evaluation), groups, ui)?;
         }
         Ok(reports)
     }
@@ -161,32 +161,34 @@ pub fn check_group_names(groups: &Groups) -> Result<(), Remedied> {
 }
 
 /// The groups that have evaluated queries.
-pub fn grouped(evaluation: &Evaluation, groups: &Groups) -> crate::Result<Vec<(String, Evaluation)>> {
+pub fn grouped(evaluation: &Evaluation, groups: &Groups) -> Vec<(String, Evaluation)> {
     let of_group = |(name, queries): (&String, &HashSet<String>)| {
         Some((name.clone(), evaluation.restricted_to(|query| queries.contains(query))?))
     };
-    let found: Vec<_> = groups.iter().filter_map(of_group).collect();
-    if found.is_empty() {
-        let example = evaluation.per_query.first().map_or("", |query| query.query_id.as_str());
-        let message = format!("no query of --groups is evaluated; one that is evaluated is {example:?}");
-        return Err(Remedied::new(message, "write the identifiers as the judgments do").into());
-    }
-    Ok(found)
+    groups.iter().filter_map(of_group).collect()
 }
 
-/// Reports evaluated queries that are in no group, and groups without an evaluated query.
-pub fn report_ungrouped(evaluation: &Evaluation, groups: &Groups, ui: &Ui) {
-    let grouped = |query: &str| groups.values().any(|queries| queries.contains(query));
-    let without = evaluation.per_query.iter().filter(|query| !grouped(&query.query_id)).count();
+/// The identifiers of the evaluated queries.
+pub fn evaluated(evaluation: &Evaluation) -> Vec<&str> {
+    evaluation.per_query.iter().map(|query| query.query_id.as_str()).collect()
+}
+
+/// Refuses groups without any evaluated query. Reports evaluated queries that are in no group, and groups
+/// without an evaluated query.
+pub fn check_grouped(evaluated: &[&str], groups: &Groups, ui: &Ui) -> Result<(), Remedied> {
+    let grouped = |query: &&&str| groups.values().any(|queries| queries.contains(**query));
+    let (all, without) = (evaluated.len(), evaluated.iter().filter(|query| !grouped(query)).count());
+    if without == all {
+        let example = evaluated.first().copied().unwrap_or_default();
+        let message = format!("no query of --groups is evaluated; one that is evaluated is {example:?}");
+        return Err(Remedied::new(message, "write the identifiers as the judgments do"));
+    }
     if without > 0 {
-        let all = evaluation.per_query.len();
         ui.warning(format!(
             "{without} of {all} evaluated queries are in no group and count only under 'all'"
         ));
     }
-    let is_empty = |queries: &HashSet<String>| {
-        !evaluation.per_query.iter().any(|query| queries.contains(&query.query_id))
-    };
+    let is_empty = |queries: &HashSet<String>| !evaluated.iter().any(|query| queries.contains(*query));
     let mut empty = groups.iter().filter(|(_, queries)| is_empty(queries)).map(|(name, _)| name);
     if let Some(first) = empty.next() {
         let (count, all) = (1 + empty.count(), groups.len());
@@ -194,4 +196,5 @@ pub fn report_ungrouped(evaluation: &Evaluation, groups: &Groups, ui: &Ui) {
             "{count} of {all} groups have no evaluated query and do not count in 'macro', for example {first:?}"
         ));
     }
+    Ok(())
 }

@@ -250,6 +250,17 @@ impl<'a> Inputs<'a> {
         }
     }
 
+    /// Refuses a directory in which one of the files is, since files are written there.
+    pub fn check_outside(&self, directory: &OutputPath) -> Result<(), UsageError> {
+        match self.files.iter().find(|file| file.exists() && is_inside(file, directory)) {
+            None => Ok(()),
+            Some(file) => Err(UsageError::new(
+                format!("the input {} is in --output {}", file.display(), directory.display()),
+                "give --output another directory: files that are written there might replace it",
+            )),
+        }
+    }
+
     /// Whether one of the files is this one.
     pub fn has_file(&self, path: &Path) -> bool {
         self.files.iter().any(|file| is_same_file(file, path))

@@ -7,7 +7,7 @@ use toller_ir::Query;
 
 use crate::args::answers::AnswerArgs;
 use crate::args::evaluation::{
-    Groups, check_group_names, check_runs, grouped, measures, read_groups, report_ungrouped,
+    Groups, check_group_names, check_grouped, check_runs, evaluated, grouped, measures, read_groups,
 };
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::result::ResultArgs;
@@ -81,12 +81,12 @@ pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
         let ranks = ids.zip(ranks.iter().map(|rank| rank.map(f64::from))).collect();
         let mut report = RunReport::new(name, evaluate_first_ranks(ranks, &measures)?);
         if let Some(groups) = &groups {
-            report.groups = grouped(&report.evaluation, groups)?;
+            report.groups = grouped(&report.evaluation, groups);
         }
         runs.push(report);
     }
     if let (Some(groups), Some(first)) = (&groups, runs.first()) {
-        report_ungrouped(&first.evaluation, groups, ui);
+        check_grouped(&evaluated(&first.evaluation), groups, ui)?;
     }
     args.result.write(&Report { runs, comparisons: None }, args.per_query, ui)
 }

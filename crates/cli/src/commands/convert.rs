@@ -39,6 +39,7 @@ pub struct ConvertArgs {
 
 /// Converts, and reports what became of every variable.
 pub fn run(args: &ConvertArgs, ui: &Ui) -> crate::Result<()> {
+    args.output.check_directory("a model")?;
     let options = ConvertOptions {
         config: args.config.as_ref().map(Into::into),
         vocabulary: args.vocab.as_ref().map(Into::into),

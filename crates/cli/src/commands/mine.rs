@@ -228,7 +228,7 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
     let read = args.run.iter().chain(&args.qrels.qrels).chain(&args.scores.scores).chain(args.texts.files());
     Inputs::files(read).check_with(&args.output, ui)?;
     let is_of_format = |file: &Path| has_first_line(file, |line| args.format.is_shown_by(line));
-    if args.format == Format::Pairs {
+    if !args.format.is_recognizable() {
         return args.overwrite.check_new(&args.output);
     }
     args.overwrite.check(&args.output, &format!("a file of negatives as {}", args.format), is_of_format)
@@ -319,6 +319,13 @@ fn mine(
         ui.warning(format!("{documents} missing from --corpus, for example {first:?}"));
     }
     mining.left_out_unscored("--scores").for_each(|problem| ui.warning(problem));
+    if mining.queries() == 0 {
+        let hint = match mining.missing {
+            Some(_) => "give --corpus the collection that was judged",
+            None => "give --scores of relevant documents, or lower --min-positive-score",
+        };
+        return Err(Remedied::new("no query has a positive left", hint).into());
+    }
     if mining.is_in_vain() {
         let queries = counted(mining.queries(), "query");
         let hint = "take other or deeper ranks with --depth, or wider limits of scores";

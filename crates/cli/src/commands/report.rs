@@ -9,7 +9,7 @@ use toller_ir::{Qrels, Run, counted};
 use toller_report::{Analyst, DataFile, Report, ReportOptions, data_files, report_page};
 
 use crate::args::choice::one_of;
-use crate::args::evaluation::{check_runs, read_groups};
+use crate::args::evaluation::{check_grouped, check_runs, read_groups};
 use crate::args::outputs::is_same_place;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
@@ -92,14 +92,20 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&paths)?;
     let options = args.options()?;
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
+    let groups = options.groups.clone();
     let report = analyse(args, &paths, &qrels, options, ui)?;
+    if let Some(groups) = &groups {
+        let queries: Vec<&str> = report.queries.iter().map(String::as_str).collect();
+        check_grouped(&queries, groups, ui)?;
+    }
     let texts = args.texts.read(&report.wanted(), args.input.skip_bad_lines(), ui)?;
     let page = report_page(&report, &texts);
     let data = args.data.as_ref().map(|directory| data_of(&report, directory, &args.output)).transpose()?;
-    args.output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?))?;
+    // The page last: where it is new, all is written.
     if let (Some(directory), Some(data)) = (&args.data, &data) {
         write_data(data, directory)?;
     }
+    args.output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?))?;
     if args.output.is_stdout() {
         return Ok(());
     }
@@ -158,7 +164,7 @@ impl ReportArgs {
     fn baseline_first(&self) -> Vec<InputPath> {
         let mut paths = self.runs.clone();
         if let Some(baseline) = &self.baseline {
-            paths.retain(|path| path != baseline);
+            paths.retain(|path| !is_same_place(path, baseline));
             paths.insert(0, baseline.clone());
         }
         paths

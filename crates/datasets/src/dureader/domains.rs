@@ -5,10 +5,10 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toller_files::{Input, InputReader};
-use toller_ir::{Qrels, Query, named};
+use toller_ir::{Qrels, Query, counted, named};
 
 use crate::error::DatasetError;
-use crate::folder::{Folder, UniqueIds};
+use crate::folder::{Folder, UniqueIds, check_judged};
 use crate::lines::DocumentLine;
 use crate::statistics::{Lengths, Part, Statistics};
 
@@ -114,6 +114,7 @@ pub fn write_other_domain(
             })?;
         }
     }
+    check_judged(&queries, &qrels, Some(&files.questions))?;
     let mut relevant = qrels.iter().flat_map(|(_, judged)| judged.keys());
     if let Some(missing) = relevant.find(|id| !ids.has(id)) {
         return Err(DatasetError::NoText(missing.clone()));
@@ -130,6 +131,17 @@ pub fn write_other_domain(
 const EXPECTED: &str =
     "cMedQA's columns (ans_id, question_id, content, label) or cCOVID-News' (docid, text, id, question)";
 
+/// What is wrong, without the place.
+fn problem(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{}, but the header has {expected_len}", counted(*len as usize, "column"))
+        }
+        csv::ErrorKind::Deserialize { err, .. } => err.to_string(),
+        _ => error.to_string(),
+    }
+}
+
 /// Calls `take` with each row of a file with a header, whose columns are separated by commas, or by tabs if
 /// the header has one.
 fn for_each_row<T: DeserializeOwned>(
@@ -140,13 +152,15 @@ fn for_each_row<T: DeserializeOwned>(
     let head = reader.peek(1 << 12);
     let header = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let delimiter = if header.contains(&b'\t') { b'\t' } else { b',' };
+    // The reader counts one line too few if lines end in "\r\n".
+    let uncounted = u64::from(header.ends_with(b"\r"));
     let mut rows = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(reader);
     let mut is_empty = true;
     for row in rows.deserialize() {
         let bad = |error: csv::Error| DatasetError::Record {
             file: input.to_string(),
-            line: error.position().map_or(0, csv::Position::line),
-            problem: error.to_string(),
+            line: error.position().map_or(0, |position| position.line() + uncounted),
+            problem: problem(&error),
             expected: EXPECTED,
         };
         take(row.map_err(bad)?)?;

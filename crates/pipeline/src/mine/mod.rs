@@ -96,6 +96,13 @@ impl<'a> MineJob<'a> {
         let wanted = relevant().chain(retrieved).collect();
         let (texts, skipped) = self.documents(&wanted, |passage| TextKey::of(&passage.text))?;
         let missing = count(relevant().filter(|id| self.collection.is_some() && !texts.contains_key(*id)));
+        // A format with texts can hold no other positives.
+        if self.format.needs_texts() {
+            judged
+                .iter_mut()
+                .for_each(|(_, relevant)| relevant.positives.retain(|id| texts.contains_key(*id)));
+            judged.retain(|(_, relevant)| !relevant.positives.is_empty());
+        }
         let choose = |(query, relevant)| (query, self.choose_negatives(query, relevant, &texts));
         let chosen: Vec<(&QueryHits, Chosen<'a>)> = judged.into_iter().map(choose).collect();
         let mut passages = HashMap::new();

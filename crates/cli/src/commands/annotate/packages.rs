@@ -136,7 +136,10 @@ fn pooled(args: &PackagesArgs, ui: &Ui) -> crate::Result<Pool> {
     }
     if let Some(path) = &args.pairs {
         for (query_id, doc_id) in id_lines::pairs(path, "a query's identifier and a document's")? {
-            pool.add(Pair { query_id, doc_id });
+            let known = judged.as_ref().and_then(|judged| judged.query(&query_id));
+            if known.is_none_or(|known| !known.contains_key(&doc_id)) {
+                pool.add(Pair { query_id, doc_id });
+            }
         }
     }
     Ok(pool)

@@ -6,7 +6,7 @@ use super::sheets::SheetsArgs;
 use crate::args::paths::{Inputs, OutputPath};
 use crate::args::qrels::write_judgments;
 use crate::args::replacing::{JUDGMENTS, OverwriteArgs, is_judgments};
-use crate::error::UsageError;
+use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 
 /// Makes judgments of filled sheets by a vote, as TREC qrels.
@@ -50,7 +50,11 @@ pub fn run(args: &VoteArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let ratings = args.sheets.read(ui)?;
     let Vote { qrels, decided, undecided } = vote(&ratings, args.votes as usize);
-    write_judgments(&args.output, &qrels, ui)?;
+    if decided == 0 && args.undecided.is_none() {
+        let message = format!("no pair has the {} that decide it", counted(args.votes as usize, "vote"));
+        return Err(Remedied::new(message, "give more sheets, or lower --votes").into());
+    }
+    // The judgments last: where they are new, all is written.
     if let Some(path) = &args.undecided {
         path.write(ui, |out, _| {
             for pair in &undecided {
@@ -59,6 +63,7 @@ pub fn run(args: &VoteArgs, ui: &Ui) -> crate::Result<()> {
             Ok(())
         })?;
     }
+    write_judgments(&args.output, &qrels, ui)?;
     let pairs = decided + undecided.len();
     ui.status(format!(
         "{decided} of {pairs} pairs have a grade; {} are undecided and left out",

@@ -58,7 +58,7 @@ pub struct ListArgs {
 
 /// Builds.
 pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(&args.inputs, ui)?;
+    let _claim = args.folder.claim(&args.inputs, ui)?;
     let known = args.known.as_deref().map(named).transpose()?;
     let check = |found: &Collection| known.map_or(Ok(()), |known| check(known, found));
     let bar = ui.progress("reading", "passages", known.map_or(0, |known| known.passages));

@@ -221,7 +221,7 @@ pub fn run(command: &DuReaderCommand, ui: &Ui) -> crate::Result<()> {
 }
 
 fn label(args: &LabelArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(&args.inputs, ui)?;
+    let _claim = args.folder.claim(&args.inputs, ui)?;
     let labelling = Labelling {
         rule: SpanF1 { threshold: args.threshold, strict: args.strict },
         unit: args.unit,
@@ -234,14 +234,14 @@ fn label(args: &LabelArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn pool(args: &PoolArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(&args.runs, ui)?;
+    let _claim = args.folder.claim(&args.runs, ui)?;
     let runs = args.runs.iter().map(|run| args.input.read(run, ui)).collect::<crate::Result<Vec<_>>>()?;
     let (files, statistics) = write_pool(runs, args.depth, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }
 
 fn similar(args: &SimilarArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(std::iter::once(&args.run).chain(&args.queries), ui)?;
+    let _claim = args.folder.claim(std::iter::once(&args.run).chain(&args.queries), ui)?;
     let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(&args.run, ui)?;
     let known: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
@@ -261,7 +261,8 @@ fn ids(file: Option<&InputPath>) -> crate::Result<Option<PassageIds>> {
 }
 
 fn read(args: &ReadArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(std::iter::once(&args.input).chain(&args.passages).chain(&args.ids), ui)?;
+    let _claim =
+        args.folder.claim(std::iter::once(&args.input).chain(&args.passages).chain(&args.ids), ui)?;
     let parts = if args.passages.is_empty() { Vec::new() } else { expand(&args.passages)? };
     let ids = ids(args.ids.as_ref())?;
     let (files, statistics) = read_official(&args.input.input(), &parts, ids.as_ref(), &args.folder.output)?;
@@ -269,7 +270,7 @@ fn read(args: &ReadArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn write(args: &WriteArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(std::iter::once(&args.qrels.qrels).chain(args.texts.files()), ui)?;
+    let _claim = args.folder.claim(std::iter::once(&args.qrels.qrels).chain(args.texts.files()), ui)?;
     if args.texts.queries.is_empty() || args.texts.corpus.is_empty() {
         return Err(UsageError::new("dev.json has texts", "give --queries and --corpus").into());
     }
@@ -284,7 +285,7 @@ fn write(args: &WriteArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn predict(args: &PredictArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(std::iter::once(&args.run).chain(&args.ids), ui)?;
+    let _claim = args.folder.claim(std::iter::once(&args.run).chain(&args.ids), ui)?;
     let run = args.input.read(&args.run, ui)?;
     let ids = ids(args.ids.as_ref())?;
     let (files, statistics) = write_prediction(&run, args.depth, ids.as_ref(), &args.folder.output)?;
@@ -292,7 +293,12 @@ fn predict(args: &PredictArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn domain(args: &DomainArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check([&args.passages, &args.questions].into_iter().chain(&args.candidates), ui)?;
+    if args.name == OtherDomain::CovidNews && args.candidates.is_some() {
+        let message = "--candidates is for cmedqa: the questions of covid-news name their articles";
+        return Err(UsageError::new(message, "leave --candidates out").into());
+    }
+    let _claim =
+        args.folder.claim([&args.passages, &args.questions].into_iter().chain(&args.candidates), ui)?;
     let files = DomainFiles {
         passages: args.passages.input(),
         questions: args.questions.input(),

@@ -132,17 +132,21 @@ pub fn run(command: &EntityCommand, ui: &Ui) -> crate::Result<()> {
 }
 
 fn questions(args: &QuestionsArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check([&args.input], ui)?;
+    let _claim = args.folder.claim([&args.input], ui)?;
     let (facts, others) = read_facts(&args.input.input())?;
     report_others(others, ui);
     let QuestionsArgs { test, train, dev, similar, seed, .. } = *args;
+    if similar && train == 0 && dev == 0 {
+        let message = "--similar is for training and development questions, and none are asked for";
+        return Err(UsageError::new(message, "give --train or --dev, or leave --similar out").into());
+    }
     let sets = QuestionSets { test, train, dev, similar, seed };
     let (files, statistics) = write_question_sets(&facts, &sets, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }
 
 fn buckets(args: &BucketsArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check([&args.input, &args.frequencies].into_iter().chain(&args.seen), ui)?;
+    let _claim = args.folder.claim([&args.input, &args.frequencies].into_iter().chain(&args.seen), ui)?;
     let (facts, others) = read_facts(&args.input.input())?;
     report_others(others, ui);
     let frequencies = frequencies(&args.frequencies)?;
@@ -206,11 +210,11 @@ fn frequencies(file: &InputPath) -> crate::Result<HashMap<String, u64>> {
         let file = file.display();
         let count = count.parse::<u64>().map_err(|_| {
             let message = format!("{file}: {count:?} is not the number of times that {subject:?} occurs");
-            Remedied::new(message, "write a subject, a tab and a whole number on each line")
+            Remedied::new(message, "write a subject, a tab and a whole number on each line").at_file(&file)
         })?;
         if frequencies.contains_key(&subject) {
             let message = format!("{file}: there are two numbers of {subject:?}");
-            return Err(Remedied::new(message, "write each subject once").into());
+            return Err(Remedied::new(message, "write each subject once").at_file(file).into());
         }
         frequencies.insert(subject, count);
     }
@@ -218,7 +222,7 @@ fn frequencies(file: &InputPath) -> crate::Result<HashMap<String, u64>> {
 }
 
 fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(std::iter::once(&args.run).chain(args.texts.files()), ui)?;
+    let _claim = args.folder.claim(std::iter::once(&args.run).chain(args.texts.files()), ui)?;
     if args.texts.queries.is_empty() || args.texts.corpus.is_empty() {
         return Err(UsageError::new("results have texts and answers", "give --queries and --corpus").into());
     }

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use toller_datasets::Statistics;
-use toller_files::{names_in, unfinished};
+use toller_files::{DirectoryLock, names_in, unfinished};
 
 use crate::args::paths::{InputPath, Inputs, OutputPath};
-use crate::error::UsageError;
+use crate::error::{Remedied, UsageError};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
@@ -22,11 +22,23 @@ pub struct FolderArgs {
 }
 
 impl FolderArgs {
-    /// Refuses stdout, an input that is read twice or would be overwritten, and a directory with files.
-    pub fn check<'a>(&self, inputs: impl IntoIterator<Item = &'a InputPath>, ui: &Ui) -> crate::Result<()> {
+    /// Refuses stdout, an input that is read twice or would be overwritten, a directory with files, and one
+    /// that another process is writing. Nobody else writes it while the result is there.
+    pub fn claim<'a>(
+        &self,
+        inputs: impl IntoIterator<Item = &'a InputPath>,
+        ui: &Ui,
+    ) -> crate::Result<Claim> {
         self.output.check_directory("a benchmark")?;
-        Inputs::files(inputs).check_with(&self.output, ui)?;
-        let is_file = |name: &String| unfinished(name).is_none();
+        let inputs = Inputs::files(inputs);
+        inputs.check_with(&self.output, ui)?;
+        inputs.check_outside(&self.output)?;
+        let Some(lock) = DirectoryLock::acquire(&self.output)? else {
+            let message = format!("another process is writing {}", self.output.display());
+            return Err(Remedied::new(message, "wait until it has ended, or give another --output").into());
+        };
+        let claim = Claim(Some(lock));
+        let is_file = |name: &String| unfinished(name).is_none() && name != DirectoryLock::FILE;
         if !self.overwrite
             && let Some(name) = names_in(&self.output)?.iter().find(|name| is_file(name))
         {
@@ -35,7 +47,7 @@ impl FolderArgs {
                 UsageError::new(message, "give --output another directory, or add --overwrite").into()
             );
         }
-        Ok(())
+        Ok(claim)
     }
 
     /// Reports what was built: the statistics on stdout, and where the files are.
@@ -46,6 +58,17 @@ impl FolderArgs {
             || json!({"output": output, "files": files, "statistics": statistics.to_json()}),
             |out| out.write_all(text(statistics).as_bytes()),
         )
+    }
+}
+
+/// The exclusive right to write a directory. It leaves no trace.
+#[must_use]
+pub struct Claim(Option<DirectoryLock>);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // A file that stays is harmless: it is not locked.
+        let _ = self.0.take().map(DirectoryLock::remove);
     }
 }
 

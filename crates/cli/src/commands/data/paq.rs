@@ -55,7 +55,7 @@ pub struct PaqArgs {
 
 /// Samples.
 pub fn run(args: &PaqArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(args.inputs.iter().chain(&args.corpus), ui)?;
+    let _claim = args.folder.claim(args.inputs.iter().chain(&args.corpus), ui)?;
     let options = PaqOptions {
         train: args.train,
         dev: args.dev,

@@ -64,7 +64,7 @@ pub struct SquadArgs {
 
 /// Builds paragraphs.
 pub fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(&args.inputs, ui)?;
+    let _claim = args.folder.claim(&args.inputs, ui)?;
     let sets = args.inputs.iter().map(|path| read_squad(&path.input()));
     let sets = sets.collect::<Result<Vec<_>, _>>()?;
     let written = write_squad_paragraphs(&sets, !args.no_titles, &args.folder.output)?;
@@ -80,7 +80,7 @@ pub fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
 
 /// Builds sentences.
 pub fn reqa(args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(&args.input, ui)?;
+    let _claim = args.folder.claim(&args.input, ui)?;
     let mut squad = read(args, ui)?;
     let rules = args.sentences.or(args.natural_questions.then_some(SentenceRules::English));
     if let Some(rules) = rules {

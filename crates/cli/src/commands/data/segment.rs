@@ -113,7 +113,7 @@ impl Scorer {
 /// Cuts documents.
 pub fn run(args: &SegmentArgs, ui: &Ui) -> crate::Result<()> {
     args.compute.check()?;
-    args.folder.check(&args.documents, ui)?;
+    let _claim = args.folder.claim(&args.documents, ui)?;
     let engine = engine::open(ui)?;
     let options = args.collection.options(args.bad_lines.skip_bad_lines);
     let documents = engine.collection_files(&args.documents)?;

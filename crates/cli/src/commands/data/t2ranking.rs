@@ -96,7 +96,7 @@ pub fn run(command: &T2RankingCommand, ui: &Ui) -> crate::Result<()> {
 }
 
 fn keep_one_of_each(args: &DeduplicateArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check([&args.run], ui)?;
+    let _claim = args.folder.claim([&args.run], ui)?;
     let run = args.input.read(&args.run, ui)?;
     let store = engine::open(ui)?.open_store(&args.passage_vectors, true)?;
     let wanted = run.queries.values().flatten().map(|entry| entry.doc_id.as_str()).collect();
@@ -118,7 +118,7 @@ fn vectors_of(store: &Store, wanted: &HashSet<&str>) -> HashMap<String, Vec<f32>
 
 fn uncertain(args: &UncertainArgs, ui: &Ui) -> crate::Result<()> {
     check_limits(("--low", args.low), ("--high", args.high))?;
-    args.folder.check(std::iter::once(&args.run).chain(&args.judged), ui)?;
+    let _claim = args.folder.claim(std::iter::once(&args.run).chain(&args.judged), ui)?;
     let run = args.input.read(&args.run, ui)?;
     let read = |file| read_judgments(file, None, args.input.skip_bad_lines(), ui);
     let judged = args.judged.as_ref().map(read).transpose()?;

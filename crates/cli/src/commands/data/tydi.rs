@@ -39,7 +39,7 @@ pub struct TydiArgs {
 
 /// Builds.
 pub fn run(args: &TydiArgs, ui: &Ui) -> crate::Result<()> {
-    args.folder.check(args.train.iter().chain(&args.dev), ui)?;
+    let _claim = args.folder.claim(args.train.iter().chain(&args.dev), ui)?;
     let inputs = |paths: &[InputPath]| -> Vec<Input> { paths.iter().map(InputPath::input).collect() };
     let options = TydiOptions { language: args.language.as_deref(), seed: args.seed };
     let (train, dev) = (inputs(&args.train), inputs(&args.dev));

@@ -13,7 +13,7 @@ use toller_report::reproduction_page;
 use self::collect::Collector;
 use crate::args::paths::OutputPath;
 use crate::commands::run::{Outlook, work_directory};
-use crate::error::Context;
+use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
 /// Compares published figures with what recipes measured here, on a page.
@@ -65,12 +65,17 @@ pub fn run(args: &ReproduceArgs, ui: &Ui) -> crate::Result<()> {
         collector.add(&recipe, outlook)?;
     }
     let reproduction = collector.finish();
+    let text = args.markdown.as_ref().map(|_| output::markdown(&reproduction));
+    if text.as_ref().is_some_and(String::is_empty) {
+        let message = format!("nothing is measured in {}", args.work.display());
+        let hint = "carry out a recipe with `toller run`, or give --work the folder of its results";
+        return Err(Remedied::new(message, hint).into());
+    }
     if let Some(output) = &args.output {
         let page = reproduction_page(&reproduction);
         output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?))?;
     }
-    if let Some(markdown) = &args.markdown {
-        let text = output::markdown(&reproduction);
+    if let (Some(markdown), Some(text)) = (&args.markdown, &text) {
         markdown.write(ui, |out, _| Ok(out.write_all(text.as_bytes())?))?;
     }
     let is_on_stdout = |path: &Option<OutputPath>| path.as_ref().is_some_and(OutputPath::is_stdout);
