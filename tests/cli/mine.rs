@@ -229,6 +229,8 @@ fn what_cannot_be_mined_is_refused() {
         (2, "--qrels qrels --output new --depth 5:2", "FROM:TO"),
         (2, "--qrels qrels --output new --depth 0:2", "FROM:TO"),
         (2, "--qrels qrels --output new --negatives 0", "--negatives"),
+        (2, "--qrels qrels --output new --title-column t", "--corpus <FILE>"),
+        (2, "--qrels qrels --output new --queries-format tsv", "--queries <FILE>"),
         (2, "--qrels qrels --output new --format json", "[possible values: jsonl,"),
         (2, "--qrels qrels --output new --format tevatron", "give --queries and --corpus"),
         (2, "--qrels qrels --output x.run", "would overwrite the input x.run"),

@@ -15,6 +15,13 @@ use crate::ui::Ui;
 
 /// Flags of the commands that show or write texts.
 #[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("queries_format", |format| format.requires("queries")),
+    mut_arg("corpus_format", |format| format.requires("corpus")),
+    mut_arg("id_column", |column| column.requires("corpus")),
+    mut_arg("title_column", |column| column.requires("corpus")),
+    mut_arg("text_column", |column| column.requires("corpus"))
+)]
 pub struct TextsArgs {
     /// Queries, for their texts: a file or a folder of files; may be given several times
     #[arg(long, value_name = "FILE")]
