@@ -16,7 +16,6 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use peer::Peer;
@@ -72,7 +71,7 @@ fn main() {
     );
     let options = RerankOptions { depth, ..RerankOptions::default() };
     let reranker = Reranker::new(vec![encoder.unwrap()], texts.clone(), options, threads).unwrap();
-    let ours = || reranker.rerank(&candidates, &AtomicBool::new(false), |_| {}).unwrap();
+    let ours = || reranker.rerank(&candidates, &|| false, |_| {}).unwrap();
 
     let mut pairs = tempfile::NamedTempFile::new().unwrap();
     for query in &candidates {

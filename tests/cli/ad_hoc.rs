@@ -88,7 +88,7 @@ fn what_is_not_a_text_is_refused() {
     }
     workspace
         .toller_reading(b"\nse\xff\n", "search --sparse index -q")
-        .fails(1, &["standard input, line 2: not UTF-8", "hint: convert it"]);
+        .fails(1, &["standard input, line 2: not UTF-8", "hint: convert the file"]);
     workspace.runs("encode -q --model tiny-bert --corpus corpus.jsonl --output store");
     workspace
         .toller("search lake --dense store")

@@ -27,9 +27,14 @@ impl Explain for Interrupted {
     }
 }
 
+/// Whether the work is to stop.
+pub fn is_asked(stop: &AtomicBool) -> bool {
+    stop.load(Ordering::Relaxed)
+}
+
 /// An error if the work is to stop; `resume` says how to go on.
 pub fn check(stop: &AtomicBool, resume: &str) -> Result<(), Interrupted> {
-    if stop.load(Ordering::Relaxed) {
+    if is_asked(stop) {
         return Err(Interrupted { resume: resume.to_owned() });
     }
     Ok(())

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use toller_encoder::CrossEncoder;
 use toller_files::Input;
-use toller_ir::Searcher;
-use toller_pipeline::rerank::{RerankOptions, RerankedSearcher, Reranker};
+use toller_ir::{SearchError, SearchRequest, SearchResponse, Searcher};
+use toller_pipeline::rerank::{RerankOptions, RerankedSearcher, Reranker, Stop};
 use toller_texts::{Texts, TextsEvent, TextsOptions};
 
 use crate::event::{Event, Work};
@@ -61,5 +61,19 @@ impl Engine {
         reranker: impl Into<Arc<Reranker>>,
     ) -> Arc<Pooled<RerankedSearcher>> {
         Pooled::new(RerankedSearcher::new(first_stage, reranker.into()), &self.threads)
+    }
+}
+
+impl Pooled<RerankedSearcher> {
+    /// As [`RerankedSearcher::search_until`], in the engine's threads.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn search_until(
+        &self,
+        request: &SearchRequest<'_>,
+        stop: Stop<'_>,
+    ) -> Result<SearchResponse, SearchError> {
+        self.in_threads(|searcher| searcher.search_until(request, stop))
     }
 }

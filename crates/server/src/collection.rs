@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use toller_engine::{DocOrd, Engine, Hit, Pooled, Query, Ranking, Reranker, SearchRequest, Searcher};
+use toller_engine::{
+    DocOrd, Engine, Hit, Pooled, Query, Ranking, Reranker, SearchRequest, SearchResponse, Searcher,
+};
 use toller_ir::{Explain, StageRankings, locked};
+use toller_pipeline::rerank::Stop;
 use toller_pipeline::{DocumentLists, Ordinals, QueryFilter, SparseSearcher};
 use toller_texts::Texts;
 use utoipa::ToSchema;
@@ -117,12 +120,18 @@ struct Searching {
 }
 
 impl Searching {
-    fn searcher(&self, system: System) -> Result<Arc<dyn Searcher>, Failure> {
+    fn search(
+        &self,
+        system: System,
+        request: &SearchRequest<'_>,
+        stop: Stop<'_>,
+    ) -> Result<SearchResponse, Failure> {
         let first = self.systems.get(system)?;
-        Ok(match &self.reranking {
-            None => first,
-            Some((engine, reranker)) => engine.reranked(first, reranker.clone()),
-        })
+        let found = match &self.reranking {
+            None => first.search(request),
+            Some((engine, reranker)) => engine.reranked(first, reranker.clone()).search_until(request, stop),
+        };
+        found.map_err(|error| Failure::of(Reason::Backend, &*error as &dyn Explain))
     }
 }
 
@@ -136,14 +145,17 @@ impl Work for Searching {
     }
 
     /// Uses all threads, whatever their number: queries of a batch share what is read.
-    fn compute(&self, asked: &Asked, queries: &[Query], _: usize) -> Result<Vec<Found>, Failure> {
-        let searcher = self.searcher(asked.system)?;
+    fn compute(
+        &self,
+        asked: &Asked,
+        queries: &[Query],
+        _: usize,
+        stop: Stop<'_>,
+    ) -> Result<Vec<Found>, Failure> {
         let excluded = asked.filter.as_ref().map(|filter| filter.excluded(queries)).unwrap_or_default();
         let filter = asked.filter.as_ref().map(|filter| filter.of(&excluded)).unwrap_or_default();
         let request = SearchRequest { queries, k: asked.k, filter };
-        let found = searcher
-            .search(&request)
-            .map_err(|error| Failure::of(Reason::Backend, &*error as &dyn Explain))?;
+        let found = self.search(asked.system, &request, stop)?;
         let stages: Arc<[_]> = found.timings.iter().map(|timing| (timing.stage, timing.duration)).collect();
         let of_query = |(place, ranking): (usize, Ranking)| Found {
             before: stage_scores(&ranking.hits, &found.before, place),

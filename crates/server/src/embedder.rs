@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use toller_encoder::{Output, Role, TextEncoder};
 use toller_engine::Encoder;
+use toller_pipeline::rerank::Stop;
 use toller_tokenizer::Tokens;
 
 use crate::ServerError;
@@ -67,6 +68,7 @@ impl Work for Encoding {
         &(role, output): &Self::Kind,
         items: &[Tokens],
         threads: usize,
+        _: Stop<'_>,
     ) -> Result<Vec<Vec<f32>>, Failure> {
         let rows = self.0.encode_tokens(role, output, items, threads);
         let rows = rows.map_err(|error| Failure::of(Reason::Backend, &error))?;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use toller_encoder::{CrossEncoder, EncoderError};
 use toller_engine::Engine;
+use toller_pipeline::rerank::Stop;
 use toller_tokenizer::{TokenizedText, Tokens};
 
 use crate::ServerError;
@@ -36,7 +37,13 @@ impl Work for Scoring {
         item.len().max(1)
     }
 
-    fn compute(&self, (): &(), items: &[Tokens], threads: usize) -> Result<Vec<Vec<f32>>, Failure> {
+    fn compute(
+        &self,
+        (): &(),
+        items: &[Tokens],
+        threads: usize,
+        _: Stop<'_>,
+    ) -> Result<Vec<Vec<f32>>, Failure> {
         let logits = self.engine.in_threads(|| self.model.logits_in_parallel(items, threads));
         let logits = logits.map_err(|error| Failure::of(Reason::Backend, &error))?;
         Ok(logits.chunks_exact(self.model.labels().len()).map(<[f32]>::to_vec).collect())

@@ -80,5 +80,5 @@ pub fn lines(input: &Input, mut take: impl FnMut(usize, &str) -> crate::Result<(
 /// The error of a line of other bytes than UTF-8.
 pub fn not_utf8(input: &Input, number: usize, error: &io::Error) -> Remedied {
     let message = format!("{input}, line {number}: not UTF-8: {error}");
-    Remedied::new(message, "convert it to UTF-8 (iconv -f ENCODING -t UTF-8)").at_line(input, number)
+    Remedied::new(message, "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8)").at_line(input, number)
 }

@@ -22,7 +22,10 @@ use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
 #[derive(Debug, clap::Args)]
-#[command(group = ArgGroup::new("texts").args(["corpus", "queries"]).required(true))]
+#[command(
+    group = ArgGroup::new("texts").args(["corpus", "queries"]).required(true),
+    override_usage = "toller encode [OPTIONS] --model <M> --output <STORE>\n           <--corpus <FILE>...|--queries <FILE>...>"
+)]
 pub struct EncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models`
     /// lists them)

@@ -28,3 +28,6 @@ pub use error::RerankError;
 pub use options::{Aggregate, Combine, PassageWindows, RerankOptions, Unavailable};
 pub use reranker::{Candidates, Ranked, RerankReport, Reranked, Reranker};
 pub use searcher::RerankedSearcher;
+
+/// Says whether work is to stop. It is asked after each batch of pairs.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);

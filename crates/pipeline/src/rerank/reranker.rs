@@ -1,12 +1,12 @@
 //! Rerankers: models, a collection's texts, and how scores become rankings.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use toller_encoder::CrossEncoder;
 use toller_texts::Texts;
 
+use super::Stop;
 use super::cache::ScoreCache;
 use super::error::RerankError;
 use super::options::{RerankOptions, Unavailable};
@@ -166,11 +166,11 @@ impl Reranker {
     ///
     /// # Errors
     /// Documents and queries without a text (unless the options keep their hits), pairs that cannot be
-    /// scored, and [`RerankError::Stopped`] once `stop` is set. What was scored before is in the cache.
+    /// scored, and [`RerankError::Stopped`] once `stop` says so. What was scored before is in the cache.
     pub fn rerank(
         &self,
         candidates: &[Candidates<'_>],
-        stop: &AtomicBool,
+        stop: Stop<'_>,
         mut on_progress: impl FnMut(&RerankReport),
     ) -> Result<Reranked, RerankError> {
         let started = Instant::now();
@@ -211,7 +211,7 @@ impl Reranker {
                 }
                 on_progress(&report);
             })?;
-            if stop.load(Ordering::Relaxed) {
+            if stop() {
                 return Err(RerankError::Stopped {
                     done: report.pairs,
                     all: (pairs * self.models.len()) as u64,

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use toller_corpus::Score;
 use toller_ir::{
     DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, StageRankings, Timing,
 };
 
+use super::Stop;
 use super::reranker::{Candidates, Reranker};
 
 /// A searcher whose best hits are reranked. It is a searcher itself, so that stages can follow each other:
@@ -24,13 +24,18 @@ impl RerankedSearcher {
     pub fn new(first_stage: Arc<dyn Searcher>, reranker: Arc<Reranker>) -> Self {
         Self { first_stage, reranker }
     }
-}
 
-impl Searcher for RerankedSearcher {
     /// Searches as deep as is reranked, however few hits are asked for, so that these are the best of all
     /// that is reranked. Scores count as a reader of the first stage's run would get them, so that the result
     /// is the same as with `toller rerank`.
-    fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
+    ///
+    /// # Errors
+    /// As [`Searcher::search`]; [`RerankError::Stopped`](super::RerankError::Stopped) once `stop` says so.
+    pub fn search_until(
+        &self,
+        request: &SearchRequest<'_>,
+        stop: Stop<'_>,
+    ) -> Result<SearchResponse, SearchError> {
         request.check()?;
         let depth = self.reranker.options().depth.max(request.k);
         let mut response = self.first_stage.search(&SearchRequest { k: depth, ..*request })?;
@@ -51,7 +56,7 @@ impl Searcher for RerankedSearcher {
                     .collect(),
             })
             .collect();
-        let reranked = self.reranker.rerank(&candidates, &AtomicBool::new(false), |_| {})?;
+        let reranked = self.reranker.rerank(&candidates, stop, |_| {})?;
         let ranking = |(ranking, ranked): (&Ranking, Vec<super::Ranked>)| Ranking {
             hits: ranked
                 .iter()
@@ -63,6 +68,12 @@ impl Searcher for RerankedSearcher {
         response.before.push(StageRankings { stage: response.last_stage(), rankings: found });
         response.timings.push(Timing { stage: "rerank", duration: reranked.report.duration });
         Ok(response)
+    }
+}
+
+impl Searcher for RerankedSearcher {
+    fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
+        self.search_until(request, &|| false)
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {

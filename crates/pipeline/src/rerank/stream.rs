@@ -3,11 +3,11 @@
 //! a window of texts and a few batches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::bounded;
 use toller_texts::Texts;
 
+use super::Stop;
 use super::cache::ScoreCache;
 use super::error::RerankError;
 use super::feed::{Batch, Ended, Feeder};
@@ -33,7 +33,7 @@ pub(super) struct Stream<'a> {
     pub(super) title_separator: Option<&'a str>,
     pub(super) cache: Option<&'a ScoreCache>,
     pub(super) threads: usize,
-    pub(super) stop: &'a AtomicBool,
+    pub(super) stop: Stop<'a>,
 }
 
 /// Scores of pairs that were found together.
@@ -97,7 +97,7 @@ impl Stream<'_> {
             drop(batches_out);
             for message in messages_out {
                 take(self.keep(message)?);
-                if self.stop.load(Ordering::Relaxed) {
+                if (self.stop)() {
                     break;
                 }
             }

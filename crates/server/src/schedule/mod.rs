@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use toller_ir::locked;
+use toller_pipeline::rerank::Stop;
 
 use self::queue::{Batch, Queue};
 use crate::failure::{Failure, Reason};
@@ -40,12 +41,14 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// The cost of an item, in the unit of the budgets.
     fn cost(&self, item: &Self::Item) -> usize;
 
-    /// Computes items on this many threads: one output each, which does not depend on the others.
+    /// Computes items on this many threads: one output each, which does not depend on the others. Work that
+    /// takes long is asked to end, with any error, once `stop` says that nobody waits for it.
     fn compute(
         &self,
         kind: &Self::Kind,
         items: &[Self::Item],
         threads: usize,
+        stop: Stop<'_>,
     ) -> Result<Vec<Self::Output>, Failure>;
 }
 
@@ -179,7 +182,10 @@ impl<W: Work> Shared<W> {
             let Batch { kind, items, cost, shares, is_alone } = batch;
             let threads = if is_alone { self.capacity.lanes } else { 1 };
             let started = Instant::now();
-            let outputs = self.compute(&kind, &items, threads);
+            let outputs = {
+                let answers: Vec<_> = shares.iter().map(|(waiting, _)| waiting.answer()).collect();
+                self.compute(&kind, &items, threads, &|| answers.iter().all(|answer| answer.is_closed()))
+            };
             let time = started.elapsed();
             self.metrics.batch_items.record(items.len() as f64);
             self.metrics.batch_cost.record(cost as f64);
@@ -197,7 +203,10 @@ impl<W: Work> Shared<W> {
                     match &mut rest {
                         Ok(outputs) => Ok(outputs.by_ref().take(count).collect()),
                         // Nobody fails because of a neighbour.
-                        Err(_) if shared_by_several => self.compute(&kind, own, threads),
+                        Err(_) if shared_by_several => {
+                            let answer = waiting.answer();
+                            self.compute(&kind, own, threads, &|| answer.is_closed())
+                        }
                         Err(failure) => Err(failure.clone()),
                     },
                 ));
@@ -234,9 +243,15 @@ impl<W: Work> Shared<W> {
 
     /// Computes. A panic is a failure of only these items, and so is another number of outputs: requests
     /// would get the outputs of others.
-    fn compute(&self, kind: &W::Kind, items: &[W::Item], threads: usize) -> Result<Vec<W::Output>, Failure> {
+    fn compute(
+        &self,
+        kind: &W::Kind,
+        items: &[W::Item],
+        threads: usize,
+        stop: Stop<'_>,
+    ) -> Result<Vec<W::Output>, Failure> {
         let unexpected = || Failure::new(Reason::Backend, "computing failed unexpectedly");
-        let computed = catch_unwind(AssertUnwindSafe(|| self.work.compute(kind, items, threads)));
+        let computed = catch_unwind(AssertUnwindSafe(|| self.work.compute(kind, items, threads, stop)));
         let outputs = computed.unwrap_or_else(|_| Err(unexpected()))?;
         if outputs.len() == items.len() { Ok(outputs) } else { Err(unexpected()) }
     }

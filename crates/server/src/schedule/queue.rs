@@ -59,6 +59,13 @@ pub(super) struct Waiting<W: Work> {
     answer: oneshot::Sender<Result<Answer<W::Output>, Failure>>,
 }
 
+impl<W: Work> Waiting<W> {
+    /// Where the answer goes. It is closed once nobody waits for it.
+    pub(super) fn answer(&self) -> &oneshot::Sender<Result<Answer<W::Output>, Failure>> {
+        &self.answer
+    }
+}
+
 /// The longest of the costs that are in a class with this one.
 fn class(cost: usize) -> usize {
     let mut longest = CLASS;

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
+use toller_pipeline::rerank::Stop;
 
 use super::{Answer, Capacity, Scheduler, Work};
 use crate::failure::{Failure, Reason};
@@ -32,7 +33,7 @@ impl Work for Doubling {
         *item
     }
 
-    fn compute(&self, _: &bool, items: &[usize], threads: usize) -> Result<Vec<usize>, Failure> {
+    fn compute(&self, _: &bool, items: &[usize], threads: usize, _: Stop<'_>) -> Result<Vec<usize>, Failure> {
         self.permits.lock().unwrap().recv().unwrap();
         self.threads.lock().unwrap().push(threads);
         self.batches.send(items.to_vec()).unwrap();

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -80,8 +79,7 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let options = RerankOptions { depth: deepest, ..RerankOptions::default() };
     let reranker = Reranker::new(vec![model], Arc::new(collection.open()?), options, threads)?;
     let pass = |queries: usize, depth: usize| {
-        let report =
-            reranker.rerank(&collection.candidates(queries, depth), &AtomicBool::new(false), |_| {})?.report;
+        let report = reranker.rerank(&collection.candidates(queries, depth), &|| false, |_| {})?.report;
         let RerankReport { pairs, tokens, duration, .. } = report;
         Ok::<_, RerankError>(Pass { items: pairs, tokens, duration })
     };

@@ -142,7 +142,7 @@ fn rerank_with_progress(
     let bar = ui.progress("reranking", "pairs", reranker.pair_count(candidates));
     let started = std::time::Instant::now();
     let mut known = 0;
-    let reranked = reranker.rerank(candidates, stop, |progress| {
+    let reranked = reranker.rerank(candidates, &|| interrupt::is_asked(stop), |progress| {
         if progress.known_pairs > known {
             known = progress.known_pairs;
             bar.already_done(progress.pairs);

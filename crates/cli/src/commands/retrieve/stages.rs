@@ -16,7 +16,7 @@ use super::RERANK_MAX_LENGTH;
 use crate::commands::rerank::Journal;
 use crate::commands::search::{Sources, Unfound, block_of_queries};
 use crate::error::{Context, Remedied};
-use crate::interrupt::Interrupted;
+use crate::interrupt::{Interrupted, is_asked};
 use crate::ui::Ui;
 
 /// Queries that go from stage to stage together: enough to keep threads busy with pairs, few enough that
@@ -157,7 +157,7 @@ impl Stages<'_> {
                 Candidates { query_id: &query.id, query_text: Some(&query.text), hits }
             })
             .collect();
-        let reranked = self.reranker.rerank(&candidates, self.stop, |_| {});
+        let reranked = self.reranker.rerank(&candidates, &|| is_asked(self.stop), |_| {});
         let reranked = reranked.with_flag(Setting::MaxLength, RERANK_MAX_LENGTH)?;
         for (query, ranked) in candidates.iter().zip(&reranked.queries) {
             let hits = ranked.iter().take(self.k).map(|hit| (query.hits[hit.place].0, hit.score));
