@@ -29,10 +29,12 @@ impl Keys {
     /// # Errors
     /// A file that cannot be read or has no key; a line of another form.
     pub fn read(path: &Path) -> Result<Self, ServerError> {
-        let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
+        let bytes = std::fs::read(path).map_err(FileError::on("read", path))?;
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
         let mut keys = Vec::new();
-        for (number, line) in (1..).zip(text.lines()) {
+        for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
             let bad = || ServerError::KeyLine { path: path.to_owned(), line: number };
+            let line = str::from_utf8(line).map_err(|_| bad())?;
             let mut words = line.split_whitespace();
             let rights = match words.next() {
                 None => continue,

@@ -198,6 +198,16 @@ pub enum TrainError {
         /// What is wrong.
         problem: String,
     },
+    /// A log with a line that is not one of a log.
+    #[error("{}, line {line}: the log is damaged: {problem}", path.display())]
+    DamagedLog {
+        /// The log.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
     /// The output holds something else.
     #[error("{}: not empty, and not a run of this command", _0.display())]
     OutputExists(PathBuf),
@@ -291,6 +301,9 @@ impl Explain for TrainError {
             Self::OtherRun { .. } => {
                 "repeat the run with its first settings, choose another output, or delete this one to start again".into()
             }
+            Self::DamagedLog { .. } => {
+                "restore the file from a copy, or choose another output, or delete this one to start again".into()
+            }
             Self::Damaged { .. } => "choose another output, or delete this one to start again".into(),
             Self::OutputExists(_) => "choose another output".into(),
             Self::Locked(_) => "wait until it has ended, or choose another output".into(),
@@ -304,6 +317,10 @@ impl Explain for TrainError {
             Self::Corpus(error) => error.place(),
             Self::Record { path, position, .. } | Self::Identifiers { path, position } => {
                 Some(ErrorPlace { position: Some(*position), ..ErrorPlace::of_file(path) })
+            }
+            Self::DamagedLog { path, line, .. } => {
+                let position = Some(Position::Line(*line as u64));
+                Some(ErrorPlace { position, ..ErrorPlace::of_file(path) })
             }
             Self::Remote(path)
             | Self::OtherRun { output: path, .. }

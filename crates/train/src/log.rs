@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toller_files::{AtomicFile, FileError};
+use toller_ir::in_words_of_json_line;
 
 use crate::TrainError;
 
@@ -27,15 +28,14 @@ impl Log {
     pub(crate) fn open(path: PathBuf, last: Option<u64>) -> Result<Self, TrainError> {
         if path.is_file() {
             let text = fs::read(&path).map_err(FileError::on("read", &path))?;
-            let stays = |line: &&[u8]| {
-                let line: Result<Numbered, _> = serde_json::from_slice(line);
-                line.is_ok_and(|line| Some(line.step) <= last)
-            };
-            let kept: Vec<u8> =
-                text.split_inclusive(|&byte| byte == b'\n').take_while(stays).collect::<Vec<_>>().concat();
-            if kept.len() < text.len() {
+            let kept = kept(&text, last).map_err(|(line, problem)| TrainError::DamagedLog {
+                path: path.clone(),
+                line,
+                problem,
+            })?;
+            if kept < text.len() {
                 let mut file = AtomicFile::create(&path)?;
-                file.write_all(&kept).map_err(FileError::on("write", &path))?;
+                file.write_all(&text[..kept]).map_err(FileError::on("write", &path))?;
                 file.commit()?;
             }
         }
@@ -68,6 +68,21 @@ impl Log {
     }
 }
 
+/// The length of the lines up to the step `last`. The end of a process may have cut the last line; another
+/// line that is not one of a log is an error, with its number.
+fn kept(text: &[u8], last: Option<u64>) -> Result<usize, (usize, String)> {
+    let mut length = 0;
+    for (number, line) in (1..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
+        match serde_json::from_slice::<Numbered>(line) {
+            Ok(parsed) if Some(parsed.step) <= last => length += line.len(),
+            Ok(_) => break,
+            Err(_) if !line.ends_with(b"\n") => break,
+            Err(error) => return Err((number, in_words_of_json_line(error))),
+        }
+    }
+    Ok(length)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -93,5 +108,11 @@ mod tests {
         assert_eq!(steps(Some(9)), [1, 2, 3]);
         assert_eq!(steps(Some(2)), [1, 2]);
         assert_eq!(steps(None), [0; 0]);
+
+        // Another line was damaged otherwise, and those after it are not thrown away.
+        fs::write(&path, "{\"step\": 1}\n{\"step\": 2\n{\"step\": 3}\n").unwrap();
+        let error = Log::open(path.clone(), Some(3)).err().unwrap();
+        assert!(error.to_string().contains("log.jsonl, line 2: the log is damaged"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
     }
 }

@@ -25,8 +25,8 @@ pub(super) struct EmbeddingsRequest {
     model: Option<String>,
     /// Dimensions that are kept of a vector.
     dimensions: Option<usize>,
-    #[serde(default)]
-    encoding_format: Format,
+    /// Numbers, unless it says otherwise.
+    encoding_format: Option<Format>,
     /// `query` or `passage`: the role of the texts. Not a field of OpenAI's.
     input_type: Option<String>,
 }
@@ -109,7 +109,7 @@ pub(super) async fn embeddings(
     let usage = Usage::of(&tokens);
     app.metrics.given("embed", tokens.len(), usage.tokens());
     let vectors = embedder.encode(role, output, tokens, deadline).await?.outputs;
-    let write = |vector: Vec<f32>| match request.encoding_format {
+    let write = |vector: Vec<f32>| match request.encoding_format.unwrap_or_default() {
         Format::Float => Vector::Float(vector),
         Format::Base64 => {
             let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();

@@ -6,7 +6,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde::Deserialize;
 use toller_files::Checksum;
-use toller_ir::counted;
+use toller_ir::{counted, in_words_of_json_line};
 
 use super::records::{Form, Records};
 use crate::TrainError;
@@ -70,7 +70,7 @@ impl MarkedText {
     }
 
     fn parse(record: &[u8]) -> Result<Self, String> {
-        let raw: Raw = serde_json::from_slice(record).map_err(|error| error.to_string())?;
+        let raw: Raw = serde_json::from_slice(record).map_err(in_words_of_json_line)?;
         let marked = match raw {
             Raw { segments: Some(segments), text: None, boundaries: None } => Self::of_segments(&segments)?,
             Raw { text: Some(text), boundaries: Some(boundaries), segments: None } => {

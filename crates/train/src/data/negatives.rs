@@ -7,6 +7,7 @@ use std::path::Path;
 use indexmap::IndexSet;
 use serde::Deserialize;
 use toller_corpus::JsonId;
+use toller_ir::in_words_of_json_line;
 
 use super::Candidate;
 use super::records::Records;
@@ -105,7 +106,7 @@ const EXPECTED: &str = "expected qid<TAB>pid, or JSON with query_id and negative
 
 fn parse(line: &[u8]) -> Result<Line, String> {
     if line.starts_with(b"{") {
-        return serde_json::from_slice(line).map_err(|error| error.to_string());
+        return serde_json::from_slice(line).map_err(in_words_of_json_line);
     }
     let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let columns: Vec<&str> = line.split('\t').collect();
@@ -115,7 +116,10 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     let [query, id, rest @ ..] = &columns[..] else { return Err(EXPECTED.to_owned()) };
     let score = rest
         .get(1)
-        .map(|score| score.parse().map_err(|_| format!("{score:?} is not a score")))
+        .map(|score| {
+            let parsed: Option<f64> = score.parse().ok().filter(|score: &f64| score.is_finite());
+            parsed.ok_or_else(|| format!("{score:?} is not a score"))
+        })
         .transpose()?;
     let [query_id, id] = [query, id].map(|id| JsonId::Text((*id).to_owned()));
     Ok(Line { query_id, negatives: vec![Negative { id, score }] })

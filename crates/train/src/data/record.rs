@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
-use toller_ir::counted;
+use toller_ir::{counted, in_words_of_json_line};
 
 use super::column::Column;
 use super::{Candidate, Example};
@@ -62,7 +62,7 @@ const EXPECTED: &str = "expected DPR's question and positive_ctxs, Tevatron's qu
 /// # Errors
 /// What is wrong with it, in words.
 pub(super) fn parse(bytes: &[u8]) -> Result<Example, String> {
-    let fields: Fields = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let fields: Fields = serde_json::from_slice(bytes).map_err(in_words_of_json_line)?;
     let passages =
         |names: &[&str]| fields.list(names)?.iter().map(passage).collect::<Result<Vec<_>, String>>();
     let example = if fields.get(&["positive_ctxs"]).is_some() {

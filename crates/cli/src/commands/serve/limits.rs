@@ -8,7 +8,7 @@ use toller_server::Limits;
 #[derive(Debug, clap::Args)]
 pub(super) struct LimitArgs {
     /// Bytes of a request's body
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes, value_parser = at_least_1)]
     payload_limit: usize,
 
     /// Texts of a request

@@ -30,6 +30,16 @@ use crate::ui::Ui;
 /// the bits of the other commands. SIGTERM and Ctrl-C answer what is under way and end; SIGHUP opens stores,
 /// indexes and collections again. docs/serving.md has the details.
 #[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("truncation", |flag| flag.requires("reranker")),
+    mut_arg("label", |flag| flag.requires("reranker")),
+    mut_arg("activation", |flag| flag.requires("reranker")),
+    mut_arg("fusion_depth", |flag| flag.requires("dense")),
+    mut_arg("corpus_format", |flag| flag.requires("corpus")),
+    mut_arg("id_column", |flag| flag.requires("corpus")),
+    mut_arg("title_column", |flag| flag.requires("corpus")),
+    mut_arg("text_column", |flag| flag.requires("corpus"))
+)]
 pub struct ServeArgs {
     /// Model that encodes texts and queries
     #[arg(long, value_name = "M")]
@@ -72,7 +82,7 @@ pub struct ServeArgs {
     served_model_name: Vec<String>,
 
     /// Role of texts whose request does not say it: passage or query
-    #[arg(long, value_name = "ROLE", default_value = "passage", value_parser = role)]
+    #[arg(long, value_name = "ROLE", default_value = "passage", requires = "model", value_parser = role)]
     role: Role,
 
     /// Log of requests on stderr: text, json or none

@@ -12,9 +12,18 @@ use crate::error::UsageError;
 /// Reads options from a file, as if they were flags.
 pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
     let text = std::fs::read_to_string(path.as_ref()).map_err(FileError::on("read", path.as_ref()))?;
-    let in_file =
-        |problem: String| UsageError::new(format!("{}: {problem}", path.display()), "correct the file");
-    let table: Table = text.parse().map_err(|error: toml::de::Error| in_file(error.to_string()))?;
+    let in_file = |problem: String| {
+        UsageError::new(format!("{}: {problem}", path.display()), "correct the file").at_file(path.display())
+    };
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        let line =
+            error.span().and_then(|span| text.get(..span.start)).map(|before| before.split('\n').count());
+        let wrong = in_file(error.to_string());
+        match line {
+            Some(line) => wrong.at_line(path.display(), line),
+            None => wrong,
+        }
+    })?;
     let command = A::augment_args(clap::Command::new("config").disable_help_flag(true));
     let mut flags = vec![OsString::from("config")];
     for (name, value) in &table {
@@ -27,7 +36,7 @@ pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
             let is_option = command.get_arguments().any(|option| option.get_long() == Some(&dashed));
             let remedy = if is_option { format!("write {dashed:?}") } else { "correct the file".to_owned() };
             let message = format!("{}: there is no option {name:?}", path.display());
-            return Err(UsageError::new(message, remedy).into());
+            return Err(UsageError::new(message, remedy).at_file(path.display()).into());
         };
         let is_switch = !option.get_action().takes_values();
         let values = match value {

@@ -36,6 +36,33 @@ pub(in crate::routes) struct RerankRequest {
     return_documents: Option<bool>,
 }
 
+impl RerankRequest {
+    /// Refuses fields of the other shape, which would have no effect.
+    fn check_shape(&self) -> Result<(), Failure> {
+        let Self { truncate, truncation_direction, raw_scores, return_text, top_n, return_documents, .. } =
+            self;
+        let (of, fields) = match self.documents {
+            None => (
+                "documents",
+                vec![("top_n", top_n.is_some()), ("return_documents", return_documents.is_some())],
+            ),
+            Some(_) => (
+                "texts",
+                vec![
+                    ("truncate", truncate.is_some()),
+                    ("truncation_direction", truncation_direction.is_some()),
+                    ("raw_scores", *raw_scores),
+                    ("return_text", *return_text),
+                ],
+            ),
+        };
+        match fields.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((field, _)) => Err(Failure::invalid(format!("`{field}` goes with `{of}`; leave it out"))),
+        }
+    }
+}
+
 /// A text and its score.
 #[derive(Serialize, ToSchema)]
 pub(in crate::routes) struct Ranked {
@@ -62,6 +89,7 @@ pub(in crate::routes) async fn rerank(
     deadline: Deadline,
     Body(request): Body<RerankRequest>,
 ) -> Result<Response, Failure> {
+    request.check_shape()?;
     let texts = match (request.texts, request.documents) {
         (Some(texts), None) => texts,
         (None, Some(documents)) => {
@@ -72,7 +100,7 @@ pub(in crate::routes) async fn rerank(
         _ => return Err(Failure::invalid("give `texts` (TEI) or `documents` (Jina), one of them")),
     };
     let started = Instant::now();
-    let scorer = app.scorer()?;
+    let (scorer, _) = app.scorer_named(request.model.as_deref())?;
     app.check_count("texts", texts.len())?;
     let mut timing = Timing::new(started, texts.iter().map(|text| text.chars().count()).sum());
     let cut = own_side(cut(&app, request.truncate, request.truncation_direction))?;
