@@ -102,12 +102,16 @@ pub fn at_once<T>(work: impl FnOnce() -> T) -> Result<T, Interrupted> {
 /// Asks the command to stop, or ends the process if that does not help.
 fn hear(ui: &Ui) {
     let ui = ui.clone();
-    let message = {
+    let (flag, message) = {
         let listening = listening();
-        listening.message.filter(|_| !listening.flag.swap(true, Ordering::Relaxed))
+        (listening.flag.clone(), listening.message)
     };
-    match message {
-        Some(message) => try_for_a_while(move || ui.status(format!("\n{message} (again: stop now)"))),
+    match message.filter(|_| !is_asked(&flag)) {
+        Some(message) => {
+            // First: the work may end at once.
+            try_for_a_while(move || ui.status(format!("\n{message} (again: stop now)")));
+            flag.store(true, Ordering::Relaxed);
+        }
         None => {
             try_for_a_while(move || {
                 exit_without_unfinished(|| {

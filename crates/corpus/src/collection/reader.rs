@@ -287,7 +287,8 @@ impl CollectionReader {
         Ok(passage)
     }
 
-    /// What only the end of the last input shows: there is no passage, or none has the titles that a user named.
+    /// What only the end of the last input shows: there is no passage, or none has the titles that a user
+    /// named.
     fn check_end(&self) -> Result<(), CorpusError> {
         if self.yielded == 0 {
             return Err(self.empty());
