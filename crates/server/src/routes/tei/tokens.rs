@@ -78,6 +78,11 @@ pub(in crate::routes) async fn tokenize(
     app.check_count("inputs", texts.len())?;
     // A prompt belongs to the embedding model.
     let role = request.prompt_name.as_deref().map(|name| app.embedder()?.role(Some(name))).transpose()?;
+    // A word is a token at least: what is too much is known before memory and time are spent on it.
+    let words: usize = texts.iter().map(|text| text.split_whitespace().count()).sum();
+    if words > app.limits.queued_tokens {
+        return Err(too_many(&app));
+    }
     let bytes = texts.iter().map(String::len).sum();
     let permit = app.inspecting(bytes, deadline).await?;
     on_texts(bytes, move || {
