@@ -198,18 +198,16 @@ impl<W: Work> Shared<W> {
             for (waiting, count) in shares {
                 let own;
                 (own, items) = items.split_at(count);
-                given.push((
-                    waiting,
-                    match &mut rest {
-                        Ok(outputs) => Ok(outputs.by_ref().take(count).collect()),
-                        // Nobody fails because of a neighbour.
-                        Err(_) if shared_by_several => {
-                            let answer = waiting.answer();
-                            self.compute(&kind, own, threads, &|| answer.is_closed())
-                        }
-                        Err(failure) => Err(failure.clone()),
-                    },
-                ));
+                let outputs = match &mut rest {
+                    Ok(outputs) => Ok(outputs.by_ref().take(count).collect()),
+                    // Nobody fails because of a neighbour.
+                    Err(_) if shared_by_several => {
+                        let answer = waiting.answer();
+                        self.compute(&kind, own, threads, &|| answer.is_closed())
+                    }
+                    Err(failure) => Err(failure.clone()),
+                };
+                given.push((waiting, outputs));
             }
             let mut queue = self.lock();
             queue.computed(cost, time);

@@ -1,6 +1,7 @@
 //! `toller annotate vote`: judgments from the grades of several annotators.
 
 use toller_annotation::{Vote, vote};
+use toller_ir::counted;
 
 use super::sheets::SheetsArgs;
 use crate::args::paths::{Inputs, OutputPath};
