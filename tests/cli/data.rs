@@ -38,8 +38,9 @@ fn a_builder_does_not_write_over_what_it_reads() {
     let names: Vec<String> = workspace.files_in("other").into_iter().map(|(name, _)| name).collect();
     assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
     // What fails leaves nothing.
-    workspace.write("bad.jsonl", "{\"_id\": 1.5}\n");
-    workspace.toller("data beir bad.jsonl --output new").fails(1, &["bad.jsonl, line 1"]);
+    std::fs::create_dir(workspace.path("bad")).unwrap();
+    workspace.write("bad/corpus.jsonl", "{\"_id\": 1.5}\n");
+    workspace.toller("data beir bad --output new").fails(1, &["bad/corpus.jsonl, line 1"]);
     assert!(!workspace.path("new").exists());
 }
 
@@ -48,18 +49,21 @@ fn a_builder_does_not_write_over_what_it_reads() {
 fn two_builders_do_not_write_one_folder() {
     let workspace = Workspace::new();
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
-    let made = std::process::Command::new("mkfifo").arg(workspace.path("pipe.jsonl")).status();
-    assert!(made.unwrap().success());
-    let mut first = workspace.spawn("data beir pipe.jsonl --output built");
+    std::fs::create_dir(workspace.path("pipe")).unwrap();
+    let pipe = workspace.path("pipe/corpus.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut first = workspace.spawn("data beir pipe/corpus.jsonl --output built");
     let started = std::time::Instant::now();
     while !workspace.path("built/.lock").exists() {
         assert!(started.elapsed().as_secs() < 60 && first.try_wait().unwrap().is_none());
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
+    // The file is there before it is locked.
+    std::thread::sleep(std::time::Duration::from_millis(200));
     workspace
         .toller("data beir corpus.jsonl --output built")
         .fails(1, &["another process is writing built", "hint: wait until it has ended"]);
-    std::fs::write(workspace.path("pipe.jsonl"), "{\"_id\": \"b\", \"text\": \"sea\"}\n").unwrap();
+    std::fs::write(&pipe, "{\"_id\": \"b\", \"text\": \"sea\"}\n").unwrap();
     assert!(first.wait().unwrap().success());
     assert_eq!(workspace.lines("built/corpus.jsonl"), [r#"{"_id":"b","text":"sea"}"#]);
     assert!(!workspace.path("built/.lock").exists());

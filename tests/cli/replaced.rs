@@ -174,7 +174,6 @@ fn a_command_replaces_what_such_a_command_wrote() {
         format!("{mine} --format triplets"),
         format!("{mine} --format t2ranking"),
         format!("{mine} --format rocketqa"),
-        format!("{mine} --format rocketqa-cross"),
         "qrels answers a.run --queries qa.jsonl --corpus c.jsonl --output out".to_owned(),
         "annotate vote ann.csv --votes 1 --output out".to_owned(),
     ];

@@ -16,8 +16,8 @@ pub struct Mining<'a> {
     pub(super) chosen: Vec<(&'a QueryHits, Chosen<'a>)>,
     /// The passages whose texts are written.
     pub(super) passages: HashMap<String, Passage>,
-    /// The number of relevant documents that are not in the collection, and the first. Where texts are
-    /// written, they are no positives.
+    /// The number of relevant documents that are not in the collection, and the first. They are not
+    /// positives where texts are written.
     pub missing: Option<(usize, String)>,
     /// The number of hits that the reranker has not scored, so that they are not negatives, and the first.
     pub unscored: Option<(usize, String)>,
