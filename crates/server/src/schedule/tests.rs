@@ -22,6 +22,8 @@ struct Doubling {
     batches: Sender<Vec<usize>>,
     /// Of each batch.
     threads: Mutex<Vec<usize>>,
+    /// Whether each batch was asked to stop once it was permitted.
+    stopped: Mutex<Vec<bool>>,
 }
 
 impl Work for Doubling {
@@ -33,8 +35,15 @@ impl Work for Doubling {
         *item
     }
 
-    fn compute(&self, _: &bool, items: &[usize], threads: usize, _: Stop<'_>) -> Result<Vec<usize>, Failure> {
+    fn compute(
+        &self,
+        _: &bool,
+        items: &[usize],
+        threads: usize,
+        stop: Stop<'_>,
+    ) -> Result<Vec<usize>, Failure> {
         self.permits.lock().unwrap().recv().unwrap();
+        self.stopped.lock().unwrap().push(stop());
         self.threads.lock().unwrap().push(threads);
         self.batches.send(items.to_vec()).unwrap();
         assert!(!items.contains(&AWFUL));
@@ -65,7 +74,8 @@ impl Bench {
 
     fn with_capacity(capacity: Capacity) -> Self {
         let ((permits, receiver), (sender, batches)) = (channel(), channel());
-        let work = Doubling { permits: Mutex::new(receiver), batches: sender, threads: Mutex::default() };
+        let (threads, stopped) = (Mutex::default(), Mutex::default());
+        let work = Doubling { permits: Mutex::new(receiver), batches: sender, threads, stopped };
         let metrics = Metrics::new();
         let scheduler = Scheduler::start("test", work, capacity, metrics.queue("test")).unwrap();
         Self { scheduler: scheduler.into(), permits, batches }
@@ -129,6 +139,19 @@ async fn lanes_do_not_wait_for_each_other_and_who_is_alone_has_all_threads() {
     let mut threads = bench.scheduler.work().threads.lock().unwrap().clone();
     threads.sort_unstable();
     assert_eq!(threads, [1, 2]);
+}
+
+#[tokio::test]
+async fn work_that_nobody_waits_for_is_asked_to_stop() {
+    let bench = Bench::new(10, 100);
+    let gone = bench.ask_soon(&[1]).await;
+    gone.abort();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    bench.permit();
+    let kept = bench.ask_soon(&[2]).await;
+    bench.permit();
+    assert_eq!(outputs(kept).await, [4]);
+    assert_eq!(*bench.scheduler.work().stopped.lock().unwrap(), [true, false]);
 }
 
 #[tokio::test]
