@@ -114,7 +114,10 @@ impl DualEncoder {
             fingerprint.finish()
         });
         let query = match options.query_max_length {
-            Some(length) => query.with_max_length(length)?,
+            Some(length) => query.with_max_length(length).map_err(|error| match error {
+                EncoderError::Tokenizer(error) => EncoderError::QueryLength(error),
+                error => error,
+            })?,
             None => query,
         };
         let [of_queries, of_passages] = layouts;

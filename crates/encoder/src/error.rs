@@ -18,6 +18,9 @@ pub enum EncoderError {
     /// The tokenizer.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// A maximum length of queries that the model cannot take.
+    #[error("queries: {0}")]
+    QueryLength(TokenizerError),
     /// The tokenizer made a token that the model has no embedding for.
     #[error("the tokenizer makes token id {id}, but the model has {vocabulary} word embeddings")]
     TokenId {
@@ -122,6 +125,7 @@ impl Explain for EncoderError {
         Some(match self {
             Self::Model(error) => return error.remedy(),
             Self::Tokenizer(error) => return error.remedy(),
+            Self::QueryLength(_) => remedy!("change {}", Setting::QueryMaxLength),
             Self::TokenId { .. } => {
                 "the tokenizer and the weights are not of the same model; check both".into()
             }
@@ -163,7 +167,7 @@ impl Explain for EncoderError {
     fn place(&self) -> Option<ErrorPlace> {
         match self {
             Self::Model(error) => error.place(),
-            Self::Tokenizer(error) => error.place(),
+            Self::Tokenizer(error) | Self::QueryLength(error) => error.place(),
             Self::Classifier { path } => Some(ErrorPlace::of_file(path)),
             Self::Contradiction(found) => Some(ErrorPlace::of_file(&found.directory)),
             _ => None,

@@ -215,6 +215,7 @@ terms! {
         Prefix "prefix": "Where an encoder's names begin in a checkpoint.",
         Qrels "qrels": "Relevance judgments.",
         Queries "queries": "The queries, or how many.",
+        QueryMaxLength "query_max_length": "The most tokens of a query.",
         QueryVectors "query_vectors": "A store with the vectors of queries.",
         RelevanceLevel "relevance_level": "The lowest grade that is relevant.",
         RrfK "rrf_k": "The constant of reciprocal rank fusion.",
