@@ -47,23 +47,30 @@ fn a_builder_does_not_write_over_what_it_reads() {
 #[cfg(unix)]
 #[test]
 fn two_builders_do_not_write_one_folder() {
+    use std::{fs::File, io::Write, os::unix::fs::OpenOptionsExt};
+
     let workspace = Workspace::new();
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
     std::fs::create_dir(workspace.path("pipe")).unwrap();
     let pipe = workspace.path("pipe/corpus.jsonl");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut first = workspace.spawn("data beir pipe/corpus.jsonl --output built");
+    // Who reads the pipe has locked the folder. Without a reader, the pipe is not opened.
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let started = std::time::Instant::now();
-    while !workspace.path("built/.lock").exists() {
+    let mut writer = loop {
+        match File::options().write(true).custom_flags(nonblocking).open(&pipe) {
+            Ok(writer) => break writer,
+            Err(error) => assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::NXIO.raw_os_error())),
+        }
         assert!(started.elapsed().as_secs() < 60 && first.try_wait().unwrap().is_none());
         std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    // The file is there before it is locked.
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    };
     workspace
         .toller("data beir corpus.jsonl --output built")
         .fails(1, &["another process is writing built", "hint: wait until it has ended"]);
-    std::fs::write(&pipe, "{\"_id\": \"b\", \"text\": \"sea\"}\n").unwrap();
+    writer.write_all(b"{\"_id\": \"b\", \"text\": \"sea\"}\n").unwrap();
+    drop(writer);
     assert!(first.wait().unwrap().success());
     assert_eq!(workspace.lines("built/corpus.jsonl"), [r#"{"_id":"b","text":"sea"}"#]);
     assert!(!workspace.path("built/.lock").exists());

@@ -400,6 +400,23 @@ fn what_examples_have_wrong_is_said() {
 }
 
 #[test]
+fn a_length_that_the_model_cannot_take_is_refused_by_its_own_flag() {
+    let workspace = Workspace::new();
+    groups(&workspace);
+    let train = "train dual --model tiny-bert --data groups.jsonl --batch-size 4 --steps 1 --output out";
+    for (length, reason) in [(129, "the model has positions for 128"), (2, "nothing is left for the text")] {
+        let message = format!("maximum length of {length} tokens");
+        workspace
+            .toller(&format!("{train} --max-length 16 --query-max-length {length}"))
+            .fails(1, &["queries: ", &message, reason, "hint: change --query-max-length\n"]);
+        workspace
+            .toller(&format!("{train} --max-length {length} --query-max-length 16"))
+            .fails(1, &[&message, reason, "hint: change --max-length\n"]);
+    }
+    assert!(!workspace.path("out").exists());
+}
+
+#[test]
 fn a_model_that_has_diverged_is_an_error() {
     let workspace = Workspace::new();
     groups(&workspace);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toller_checkpoint::{Fingerprint, KnownModel, TOWERS};
 use toller_nn::Precision;
+use toller_tokenizer::TokenizerError;
 
 use crate::compute::Compute;
 use crate::config::NewPrefix;
@@ -115,7 +116,9 @@ impl DualEncoder {
         });
         let query = match options.query_max_length {
             Some(length) => query.with_max_length(length).map_err(|error| match error {
-                EncoderError::Tokenizer(error) => EncoderError::QueryLength(error),
+                EncoderError::Tokenizer(error @ TokenizerError::MaxLength { .. }) => {
+                    EncoderError::QueryLength(error)
+                }
                 error => error,
             })?,
             None => query,
