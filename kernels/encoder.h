@@ -84,8 +84,8 @@ typedef struct {
     const void *x;        /* [rows] rows of `depth_bytes` bytes */
     const void *weight;   /* [weight_rows] rows of `weight_stride` bytes, in the type of the states */
     const float *bias;    /* [weight_rows] */
-    const void *residual; /* [rows] rows of `residual_stride` bytes, or null; in f32 if `residual_is_wide` */
-    void *out;            /* [rows] rows of `stride` bytes; in f32 if `is_wide` */
+    const void *residual; /* [rows] rows of `residual_stride` bytes, or null; in f32 if `residual_is_wide` (only bf16, not gated) */
+    void *out;            /* [rows] rows of `stride` bytes; in f32 if `is_wide` (the same) */
     uint32_t rows;
     uint32_t weight_rows; /* a multiple of eight (gated: of sixteen) */
     uint32_t columns;     /* numbers of a row of `out` */
@@ -238,7 +238,7 @@ typedef struct {
 #define TOLLER_PRODUCT_TMA_THREADS 512
 #define TOLLER_PRODUCT_SHARED_TMA                                                                                     \
     (TOLLER_PRODUCT_TMA_STAGES *                                                                                      \
-         ((TOLLER_PRODUCT_TMA_ROWS + TOLLER_PRODUCT_TMA_COLUMNS) * TOLLER_PRODUCT_SLICE + 16) + 12 * 2560 + 1024)
+         ((TOLLER_PRODUCT_TMA_ROWS + TOLLER_PRODUCT_TMA_COLUMNS) * TOLLER_PRODUCT_SLICE + 16) + 12 * 2048 + 1024)
 
 /* Queries and keys of a tile of attention. */
 #define TOLLER_ATTENTION_QUERIES 64

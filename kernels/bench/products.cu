@@ -142,5 +142,7 @@ int main(int count, char **arguments) {
         measure(machine, shape, {1000, 500, 136}, true);
         measure(machine, shape, {25344, 3072, 768}, true);
         measure(machine, shape, {1 << 20, 6980, 768}, false);
+        // Eight tiles of columns.
+        measure(machine, shape, {1 << 20, 1536, 768}, false);
     }
 }

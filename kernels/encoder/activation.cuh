@@ -15,16 +15,23 @@ __device__ inline float gelu_approximate(float x) {
     return __fmaf_rn(-a, exp2_approximate(power), fmaxf(x, 0.0f));
 }
 
-template <class Function>
-__device__ inline void each(float (&x)[UNIT], Function function) {
+// The numbers of rows of any shape.
+template <int COUNT, class Function>
+__device__ inline void each(float (&x)[COUNT], Function function) {
 #pragma unroll
-    for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] = function(x[i]);
+    for (int i = 0; i < COUNT; ++i) x[i] = function(x[i]);
+}
+
+template <int ROWS, int COUNT, class Function>
+__device__ inline void each(float (&x)[ROWS][COUNT], Function function) {
+#pragma unroll
+    for (int row = 0; row < ROWS; ++row) each(x[row], function);
 }
 
 // The choice is made once for all numbers: the compiler does not move it out of a loop, and then computes them
 // one after the other.
-template <class States>
-__device__ inline void activate(uint32_t activation, float (&x)[UNIT]) {
+template <class States, class Numbers>
+__device__ inline void activate(uint32_t activation, Numbers &x) {
     switch (activation) {
     case TOLLER_ACTIVATION_IDENTITY: return;
     case TOLLER_ACTIVATION_GELU:

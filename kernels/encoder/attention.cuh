@@ -202,39 +202,46 @@ __device__ inline void mask(const toller_attention_args &args, const toller_quer
     }
 }
 
-// Writes the contexts of the warp's queries. A patch of 32 columns takes the place of queries and keys.
+// Writes the contexts of heads that do not begin at whole units, number by number.
+template <class States, uint32_t SIZE>
+__device__ inline void write_numbers(const toller_attention_args &args, const float (&sums)[SIZE / 8][4], uint64_t first_row, uint64_t rows) {
+    const uint32_t head = blockIdx.x % args.heads, lane = threadIdx.x % 32;
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) {
+        const uint64_t row = first_row + lane / 4 + half * 8;
+        if (row >= rows) continue;
+        void *out = row_of(args.out, row, args.stride);
+#pragma unroll
+        for (uint32_t n = 0; n < SIZE / 8; ++n) {
+#pragma unroll
+            for (uint32_t i = 0; i < 2; ++i) {
+                const uint32_t column = n * 8 + lane % 4 * 2 + i;
+                if (column < args.head_size) States::put(out, args.stride, head * args.head_size + column, sums[n][half * 2 + i]);
+            }
+        }
+        if (head + 1 < args.heads) continue;
+        // The padding after the last head.
+        for (uint32_t i = args.heads * args.head_size + lane % 4; i < args.stride / States::BYTES; i += 4) States::put(out, args.stride, i, 0);
+    }
+}
+
+// Writes the contexts of the warp's queries. A patch takes the place of queries and keys.
 template <class States, uint32_t SIZE>
 __device__ inline void write_contexts(const toller_attention_args &args, const toller_query_tile &tile, const float (&sums)[SIZE / 8][4]) {
-    constexpr uint32_t ACROSS = Patch<4>::WIDTH / UNIT;
-    static_assert(TOLLER_ATTENTION_THREADS / 32 * Patch<4>::BYTES <= TOLLER_ATTENTION_SHARED(SIZE * States::BYTES), "room for the patches");
-    const Patch<4> patch{threadIdx.x / 32 * Patch<4>::BYTES};
-    const uint32_t head = blockIdx.x % args.heads;
+    constexpr int FRAGMENTS = States::BYTES == 4 || SIZE == 32 ? 4 : 8;
+    static_assert(TOLLER_ATTENTION_THREADS / 32 * PATCH_BYTES <= TOLLER_ATTENTION_SHARED(SIZE * States::BYTES), "room for the patches");
+    const Patch<States, FRAGMENTS> patch{threadIdx.x / 32 * PATCH_BYTES};
+    const uint32_t head = blockIdx.x % args.heads, first = head * args.head_size;
+    const uint32_t query = tile.first_query + threadIdx.x / 32 * 16;
+    const uint64_t row = static_cast<uint64_t>(tile.first_token) + query, rows = static_cast<uint64_t>(tile.first_token) + tile.tokens;
+    if (args.head_size % UNIT != 0) return write_numbers<States, SIZE>(args, sums, row, rows);
 #pragma unroll
-    for (uint32_t n = 0; n < SIZE / 8; n += 4) {
+    for (int n = 0; n < static_cast<int>(SIZE / 8); n += FRAGMENTS) {
         __syncwarp();
-        patch.put(sums + n);
-        __syncwarp();
-        for (uint32_t at = threadIdx.x % 32; at < 16 * ACROSS; at += 32) {
-            const uint32_t row = at / ACROSS, unit = at % ACROSS, column = (n + unit) * UNIT;
-            const uint32_t query = tile.first_query + threadIdx.x / 32 * 16 + row;
-            if (query >= tile.tokens || column >= args.head_size) continue;
-            float x[UNIT];
-            patch.get(x, row, unit);
-            void *out = row_of(args.out, static_cast<uint64_t>(tile.first_token) + query, args.stride);
-            const uint32_t first = head * args.head_size + column;
-            if (args.head_size % UNIT == 0) {
-                States::store(chunks_of(out, args.stride), first / UNIT, x);
-                continue;
-            }
-            // Heads that do not begin at whole units.
 #pragma unroll
-            for (uint32_t i = 0; i < UNIT; ++i) {
-                if (column + i < args.head_size) States::put(out, args.stride, first + i, x[i]);
-            }
-            if (head + 1 < args.heads || column + UNIT < args.head_size) continue;
-            // The padding after the last head.
-            for (uint32_t i = args.heads * args.head_size; i < args.stride / States::BYTES; ++i) States::put(out, args.stride, i, 0);
-        }
+        for (int i = 0; i < FRAGMENTS; ++i) patch.put(i, sums[n + i]);
+        __syncwarp();
+        patch.store_rows(args.out, args.stride, row, rows, first + n * 8, first + args.head_size);
     }
 }
 

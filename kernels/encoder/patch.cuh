@@ -1,38 +1,91 @@
-// From fragments of sums to rows of eight neighbours.
+// From fragments of sums to rows in global memory, and from rows to fragments.
 #pragma once
 
 #include "states.cuh"
 
-// A warp's fragments on their way to rows: sixteen rows of up to 64 numbers, so that a lane gets eight
-// neighbours. Rows are 32 bytes longer than their numbers: lanes then use different banks.
-template <int FRAGMENTS>
+constexpr uint32_t PATCH_ROWS = 16, PATCH_ROW_BYTES = 128, PATCH_BYTES = PATCH_ROWS * PATCH_ROW_BYTES;
+
+// A warp's fragments on their way: sixteen rows of up to 128 bytes, in the type in which the rows are stored. As
+// fragments, a lane has two neighbours of two rows each; as rows, chunks of 16 bytes.
+template <class States, int FRAGMENTS>
 struct Patch {
-    static constexpr uint32_t WIDTH = FRAGMENTS * 8, PITCH = WIDTH + 8, BYTES = 16 * PITCH * sizeof(float);
+    // Neighbouring lanes have the chunks of a row, and the rest of the warp other rows.
+    static constexpr uint32_t CHUNKS = FRAGMENTS * 8 * States::BYTES / 16, ROWS_AT_ONCE = 32 / CHUNKS;
+    static constexpr int ROUNDS = PATCH_ROWS / ROWS_AT_ONCE;
+    static_assert(CHUNKS <= PATCH_ROW_BYTES / 16 && ROWS_AT_ONCE <= PATCH_ROWS && FRAGMENTS * 8 * States::BYTES % 16 == 0, "a patch");
 
     uint32_t start;
 
-    __device__ void put(const float (*sums)[4]) const {
-        struct alignas(8) Two {
-            float values[2];
-        };
-        const auto pairs = shared_array<Two>(start, BYTES / sizeof(Two));
-        const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    __device__ void put(int n, const float (&x)[4]) const {
+        put_two(n, 0, x[0], x[1]);
+        put_two(n, 8, x[2], x[3]);
+    }
+
+    __device__ void get(float (&x)[4], int n) const {
+        get_two(x[0], x[1], n, 0);
+        get_two(x[2], x[3], n, 8);
+    }
+
+    // What a lane has of rows.
+    using Chunks = Chunk[ROUNDS];
+
+    __device__ void put_rows(const Chunks &chunks) const {
 #pragma unroll
-        for (int n = 0; n < FRAGMENTS; ++n) {
-            pairs[(g * PITCH + n * 8 + t * 2) / 2] = Two{sums[n][0], sums[n][1]};
-            pairs[((g + 8) * PITCH + n * 8 + t * 2) / 2] = Two{sums[n][2], sums[n][3]};
+        for (int round = 0; round < ROUNDS; ++round) array<Chunk>()[place(row(round), chunk()) / sizeof(Chunk)] = chunks[round];
+    }
+
+    // Loads rows of a matrix of `rows` rows and `columns` columns, which are padded to whole units, from `first` and
+    // column `column` on. What is beyond the matrix is not read.
+    __device__ static void load_rows(Chunks &to, const void *matrix, uint32_t stride, uint64_t first, uint64_t rows, uint32_t column, uint32_t columns) {
+        const uint32_t at = column / PER_CHUNK + chunk();
+#pragma unroll
+        for (int round = 0; round < ROUNDS; ++round) {
+            if (at >= chunks_of_row(columns) || first + row(round) >= rows) continue;
+            to[round] = chunks_of(row_of(matrix, first + row(round), stride), stride)[at];
         }
     }
 
-    // Every second four lanes read their second half first: all banks are then used at once.
-    __device__ void get(float (&to)[UNIT], uint32_t row, uint32_t unit) const {
-        const auto fours = shared_array<Floats4>(start, BYTES / sizeof(Floats4));
-        const uint32_t at = (row * PITCH + unit * UNIT) / 4, swaps = threadIdx.x / 4 % 2;
-        const Floats4 one = fours[at + swaps], other = fours[at + (swaps ^ 1)];
+    // Stores the patch the same way.
+    __device__ void store_rows(void *matrix, uint32_t stride, uint64_t first, uint64_t rows, uint32_t column, uint32_t columns) const {
+        const uint32_t at = column / PER_CHUNK + chunk();
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            to[i] = swaps != 0 ? other.values[i] : one.values[i];
-            to[4 + i] = swaps != 0 ? one.values[i] : other.values[i];
+        for (int round = 0; round < ROUNDS; ++round) {
+            if (at >= chunks_of_row(columns) || first + row(round) >= rows) continue;
+            chunks_of(row_of(matrix, first + row(round), stride), stride)[at] = array<Chunk>()[place(row(round), chunk()) / sizeof(Chunk)];
         }
+    }
+
+  private:
+    static constexpr uint32_t PER_CHUNK = 16 / States::BYTES;
+
+    static __device__ uint32_t chunk() { return threadIdx.x % 32 % CHUNKS; }
+    static __device__ uint32_t row(int round) { return threadIdx.x % 32 / CHUNKS + round * ROWS_AT_ONCE; }
+    static __device__ uint32_t chunks_of_row(uint32_t columns) { return units(columns) * (UNIT / PER_CHUNK); }
+
+    template <class T>
+    __device__ Shared<T> array() const {
+        return shared_array<T>(start, PATCH_BYTES / sizeof(T));
+    }
+
+    // Chunks are exchanged so that the pairs of a fragment, in either type, use all banks.
+    static __device__ uint32_t place(uint32_t row, uint32_t chunk) {
+        return row * PATCH_ROW_BYTES + ((chunk ^ (States::BYTES == 4 ? row % 4 * 2 : row % 8)) * 16);
+    }
+
+    // The place of a lane's pair in a fragment, in the upper or the lower eight rows.
+    static __device__ uint32_t place_of_pair(int n, uint32_t rows) {
+        const uint32_t lane = threadIdx.x % 32, byte = (n * 8 + lane % 4 * 2) * States::BYTES;
+        return place(rows + lane / 4, byte / 16) + byte % 16;
+    }
+
+    __device__ void put_two(int n, uint32_t rows, float low, float high) const {
+        using Two = typename States::Two;
+        array<Two>()[place_of_pair(n, rows) / sizeof(Two)] = States::two(low, high);
+    }
+
+    __device__ void get_two(float &low, float &high, int n, uint32_t rows) const {
+        using Two = typename States::Two;
+        const Two both = array<Two>()[place_of_pair(n, rows) / sizeof(Two)];
+        low = States::first(both), high = States::second(both);
     }
 };

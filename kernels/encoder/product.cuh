@@ -28,73 +28,100 @@ struct SplitSync : MmaSync<StatesF32, TILE, ROW_WARPS> {
     }
 };
 
-// The biases of a unit of the weight's rows, from `at` on.
-__device__ inline void load_bias(const toller_product_args &args, float (&bias)[UNIT], uint32_t at) {
-    StatesF32::load(bias, chunks_of(args.bias, args.weight_rows * sizeof(float)), at / UNIT);
+// A fragment's sums with their biases. The fragment begins with row `column` of the weight, which has whole fragments.
+__device__ inline void add_bias(const toller_product_args &args, float (&x)[4], const float (&sums)[4], uint32_t column) {
+    const auto biases = global_array(reinterpret_cast<const StatesF32::Two *>(args.bias), args.weight_rows / 2);
+    const auto bias = column < args.weight_rows ? biases[column / 2 + threadIdx.x % 4] : StatesF32::two(0, 0);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] = sums[i] + bias.values[i % 2];
 }
 
-__device__ inline void add(float (&x)[UNIT], const float (&y)[UNIT]) {
+// What follows the products of fragments that begin with row `column` of the weight: bias, activation and gate.
+template <class States, bool IS_GATED, int FRAGMENTS>
+__device__ inline void finish_sums(const toller_product_args &args, float (&x)[FRAGMENTS][4], const float (*sums)[4], uint32_t column) {
+    constexpr int STEP = IS_GATED ? 2 : 1;
 #pragma unroll
-    for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] += y[i];
+    for (int n = 0; n < FRAGMENTS; ++n) add_bias(args, x[n], sums[n * STEP], column + n * STEP * 8);
+    activate<States>(args.activation, x);
+    if constexpr (IS_GATED) {
+#pragma unroll
+        for (int n = 0; n < FRAGMENTS; ++n) {
+            float linear[4];
+            add_bias(args, linear, sums[n * STEP + 1], column + (n * STEP + 1) * 8);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) x[n][i] *= linear[i];
+        }
+    }
 }
 
-// Writes the results of a patch, whose first sum is of `row` with row `column` of the weight. A lane has one
-// unit of several rows. So it loads the biases once, and all residuals before the first is needed.
-template <class States, int FRAGMENTS, bool IS_GATED>
-__device__ inline void write_patch(const toller_product_args &args, Patch<FRAGMENTS> patch, uint64_t row, uint32_t column) {
-    constexpr uint32_t STEP = IS_GATED ? 2 : 1, ACROSS = FRAGMENTS / STEP, ROWS_AT_ONCE = 32 / ACROSS;
-    constexpr int ROUNDS = 16 / ROWS_AT_ONCE;
-    const uint32_t lane = threadIdx.x % 32, unit = lane % ACROSS * STEP, first = column + unit * UNIT, to = first / STEP / UNIT;
-    if (first >= args.weight_rows) return;
-    const auto row_in_patch = [&](int round) { return lane / ACROSS + round * ROWS_AT_ONCE; };
-    const auto is_present = [&](int round) { return row + row_in_patch(round) < args.rows; };
-    float bias[UNIT], linear_bias[UNIT], residual[ROUNDS][UNIT];
-    load_bias(args, bias, first);
-    if (IS_GATED) load_bias(args, linear_bias, first + UNIT);
-    if (args.residual != nullptr) {
+// Sets a fragment's numbers beyond `columns` to zero, as clear_padding does for a unit.
+__device__ inline void clear_fragment_padding(float (&x)[4], uint32_t first, uint32_t columns) {
+    if (columns % UNIT == 0) return;
 #pragma unroll
-        for (int round = 0; round < ROUNDS; ++round) {
-            if (!is_present(round)) continue;
-            const auto from = chunks_of(row_of(args.residual, row + row_in_patch(round), args.residual_stride), args.residual_stride);
-            if (args.residual_is_wide != 0) {
-                StatesF32::load(residual[round], from, to);
-            } else {
-                States::load(residual[round], from, to);
+    for (uint32_t i = 0; i < 4; ++i) {
+        if (first + threadIdx.x % 4 * 2 + i % 2 >= columns) x[i] = 0;
+    }
+}
+
+// Writes the results of sixteen rows from `row` on, of `COLUMNS` fragments that begin with row `column` of the weight.
+// The patch begins at `start`.
+template <class States, class Residual, class Out, bool IS_GATED, int COLUMNS>
+__device__ inline void write_rows(const toller_product_args &args, const float (*sums)[4], uint32_t start, uint64_t row, uint32_t column) {
+    constexpr int STEP = IS_GATED ? 2 : 1, ALL = COLUMNS / STEP;
+    constexpr int MOST = Residual::BYTES == 4 || Out::BYTES == 4 ? 4 : 8;
+    constexpr int FRAGMENTS = ALL % MOST == 0 ? MOST : ALL % 4 == 0 ? 4 : 2;
+    static_assert(ALL % FRAGMENTS == 0, "whole patches");
+    const Patch<Residual, FRAGMENTS> from{start};
+    const Patch<Out, FRAGMENTS> to{start};
+    const bool has_residual = args.residual != nullptr;
+    typename Patch<Residual, FRAGMENTS>::Chunks residual{};
+    const auto load_residual = [&](int fragment) {
+        from.load_rows(residual, args.residual, args.residual_stride, row, args.rows, column / STEP + fragment * 8, args.columns);
+    };
+    if (has_residual) load_residual(0);
+#pragma unroll
+    for (int first = 0; first < ALL; first += FRAGMENTS) {
+        const uint32_t first_column = column / STEP + first * 8;
+        float x[FRAGMENTS][4];
+        finish_sums<States, IS_GATED, FRAGMENTS>(args, x, sums + first * STEP, column + first * STEP * 8);
+        // All lanes have read what the patch held before.
+        __syncwarp();
+        if (has_residual) {
+            from.put_rows(residual);
+            __syncwarp();
+            // While this patch is written.
+            if (first + FRAGMENTS < ALL) load_residual(first + FRAGMENTS);
+#pragma unroll
+            for (int n = 0; n < FRAGMENTS; ++n) {
+                float more[4];
+                from.get(more, n);
+#pragma unroll
+                for (int i = 0; i < 4; ++i) x[n][i] += more[i];
             }
+            // A lane's numbers have the same place in a patch of the same type.
+            if (Residual::BYTES != Out::BYTES) __syncwarp();
         }
-    }
 #pragma unroll
-    for (int round = 0; round < ROUNDS; ++round) {
-        if (!is_present(round)) continue;
-        float x[UNIT];
-        patch.get(x, row_in_patch(round), unit);
-        add(x, bias);
-        activate<States>(args.activation, x);
-        if (IS_GATED) {
-            float linear[UNIT];
-            patch.get(linear, row_in_patch(round), unit + 1);
-            add(linear, linear_bias);
-#pragma unroll
-            for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] *= linear[i];
+        for (int n = 0; n < FRAGMENTS; ++n) {
+            clear_fragment_padding(x[n], first_column + n * 8, args.columns);
+            to.put(n, x[n]);
         }
-        if (args.residual != nullptr) add(x, residual[round]);
-        clear_padding(x, to * UNIT, args.columns);
-        const auto out = chunks_of(row_of(args.out, row + row_in_patch(round), args.stride), args.stride);
-        if (args.is_wide != 0) {
-            StatesF32::store(out, to, x);
-        } else {
-            States::store(out, to, x);
-        }
+        __syncwarp();
+        to.store_rows(args.out, args.stride, row, args.rows, first_column, args.columns);
     }
 }
 
-template <class States, int FRAGMENTS>
-__device__ inline void write_patch(const toller_product_args &args, Patch<FRAGMENTS> patch, uint64_t row, uint32_t column) {
-    if (args.gated != 0) {
-        write_patch<States, FRAGMENTS, true>(args, patch, row, column);
-    } else {
-        write_patch<States, FRAGMENTS, false>(args, patch, row, column);
+template <class States, int COLUMNS>
+__device__ inline void write_rows(const toller_product_args &args, const float (*sums)[4], uint32_t start, uint64_t row, uint32_t column) {
+    if (args.gated != 0) return write_rows<States, States, States, true, COLUMNS>(args, sums, start, row, column);
+    if constexpr (States::HAS_WIDE_SUMS) {
+        if (args.residual_is_wide != 0) {
+            if (args.is_wide != 0) return write_rows<States, StatesF32, StatesF32, false, COLUMNS>(args, sums, start, row, column);
+            return write_rows<States, StatesF32, States, false, COLUMNS>(args, sums, start, row, column);
+        }
+        if (args.is_wide != 0) return write_rows<States, States, StatesF32, false, COLUMNS>(args, sums, start, row, column);
     }
+    write_rows<States, States, States, false, COLUMNS>(args, sums, start, row, column);
 }
 
 template <class States, class Engine, int STAGES>
@@ -102,9 +129,8 @@ __device__ inline void product(const toller_product_args &args) {
     constexpr uint32_t COLUMNS = Engine::TILE_COLUMNS;
     constexpr uint32_t STAGE_BYTES = (TILE_ROWS + COLUMNS) * SLICE_BYTES;
     constexpr int AHEAD = STAGES - Engine::LAG;
-    constexpr int FRAGMENTS = Engine::COLUMNS < 8 ? Engine::COLUMNS : 8;
     static_assert(STAGES * STAGE_BYTES + 1024 == TOLLER_PRODUCT_SHARED(COLUMNS, STAGES), "as encoder.h says");
-    static_assert(TILE_THREADS / 32 * Patch<FRAGMENTS>::BYTES <= STAGES * STAGE_BYTES, "room for the patches");
+    static_assert(TILE_THREADS / 32 * PATCH_BYTES <= STAGES * STAGE_BYTES, "room for the patches");
 
     // Neighbouring blocks read the same rows.
     const uint32_t column_tiles = (args.weight_rows + COLUMNS - 1) / COLUMNS;
@@ -149,16 +175,9 @@ __device__ inline void product(const toller_product_args &args) {
     cp_async_wait<0>();
     // The patches take the place of the stages.
     __syncthreads();
-    const Patch<FRAGMENTS> patch{start + threadIdx.x / 32 * Patch<FRAGMENTS>::BYTES};
 #pragma unroll
     for (int m = 0; m < Engine::ROWS; ++m) {
-#pragma unroll
-        for (int n = 0; n < Engine::COLUMNS; n += FRAGMENTS) {
-            __syncwarp();
-            patch.put(engine.sums + m * Engine::COLUMNS + n);
-            __syncwarp();
-            write_patch<States>(args, patch, first_row + Engine::first_row() + m * 16,
-                                first_column + Engine::first_column() + n * 8);
-        }
+        write_rows<States, Engine::COLUMNS>(args, engine.sums + m * Engine::COLUMNS, start + threadIdx.x / 32 * PATCH_BYTES,
+                                            first_row + Engine::first_row() + m * 16, first_column + Engine::first_column());
     }
 }

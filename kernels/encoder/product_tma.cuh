@@ -14,9 +14,8 @@ struct ProductLayout {
     static constexpr uint32_t ROWS = TOLLER_PRODUCT_TMA_ROWS, COLUMNS = TOLLER_PRODUCT_TMA_COLUMNS;
     static constexpr uint32_t STAGES = TOLLER_PRODUCT_TMA_STAGES, WARPS = ROWS / 16;
     static constexpr uint32_t ROWS_BYTES = ROWS * SLICE_BYTES, STAGE_BYTES = ROWS_BYTES + COLUMNS * SLICE_BYTES;
-    static constexpr int PATCH_FRAGMENTS = 4;
     static constexpr uint32_t PATCHES_AT = STAGES * STAGE_BYTES;
-    static constexpr uint32_t RING_AT = PATCHES_AT + WARPS * Patch<PATCH_FRAGMENTS>::BYTES;
+    static constexpr uint32_t RING_AT = PATCHES_AT + WARPS * PATCH_BYTES;
     static_assert(RING_AT + Ring<STAGES>::BARRIERS_BYTES + 1024 == TOLLER_PRODUCT_SHARED_TMA, "as encoder.h says");
 
     uint32_t start;
@@ -24,9 +23,7 @@ struct ProductLayout {
     __device__ Ring<STAGES> ring() const { return Ring<STAGES>::at(shared_address(start + RING_AT)); }
     __device__ uint32_t rows(uint32_t stage) const { return shared_address(start + stage * STAGE_BYTES); }
     __device__ uint32_t weight(uint32_t stage) const { return rows(stage) + ROWS_BYTES; }
-    __device__ Patch<PATCH_FRAGMENTS> patch(uint32_t warp) const {
-        return {start + PATCHES_AT + warp * Patch<PATCH_FRAGMENTS>::BYTES};
-    }
+    __device__ uint32_t patch(uint32_t warp) const { return start + PATCHES_AT + warp * PATCH_BYTES; }
 };
 
 // The tiles of a product. Neighbouring blocks read the same rows.
@@ -62,13 +59,12 @@ __device__ inline void copy_products(const toller_product_tma_args &args, Produc
     }
 }
 
-// By one warpgroup.
-template <class States>
+// By one warpgroup, which computes the products of up to AT_ONCE slices at the same time.
+template <class States, uint32_t AT_ONCE>
 __device__ inline void multiply_products(const toller_product_args &args, ProductLayout layout) {
-    using Engine = Warpgroups<States, ProductLayout::COLUMNS / 8, 1, 1>;
-    constexpr int FRAGMENTS = ProductLayout::PATCH_FRAGMENTS;
+    using Engine = Warpgroups<States, ProductLayout::COLUMNS / 8, AT_ONCE, 1>;
     const auto tiles = ProductTiles::of(args);
-    const auto patch = layout.patch(Engine::first_row() / 16);
+    const uint32_t patch = layout.patch(Engine::first_row() / 16);
     auto ring = layout.ring();
     Engine engine;
 #pragma unroll 1
@@ -78,21 +74,20 @@ __device__ inline void multiply_products(const toller_product_args &args, Produc
         for (uint32_t slice = 0; slice < tiles.slices; ++slice) {
             ring.wait();
             engine.multiply(layout.rows(ring.stage), layout.weight(ring.stage));
-            ring.release();
+            // The products of AT_ONCE - 1 slices are still computed.
+            if (slice + 1 >= AT_ONCE) ring.release(AT_ONCE - 1);
             ring.next();
         }
         engine.finish();
-#pragma unroll
-        for (int n = 0; n < Engine::COLUMNS; n += FRAGMENTS) {
-            __syncwarp();
-            patch.put(engine.sums + n);
-            __syncwarp();
-            write_patch<States>(args, patch, uint64_t{tiles.first_row(tile)} + Engine::first_row(), tiles.first_column(tile) + n * 8);
+        for (uint32_t before = 1; before < AT_ONCE; ++before) {
+            if (before <= tiles.slices) ring.release(before);
         }
+        write_rows<States, Engine::COLUMNS>(args, engine.sums, patch, uint64_t{tiles.first_row(tile)} + Engine::first_row(),
+                                            tiles.first_column(tile));
     }
 }
 
-template <class States>
+template <class States, uint32_t AT_ONCE = 1>
 __device__ inline void product_tma(const toller_product_tma_args &args) {
     // A multiprocessor has 512 for each set of four threads, one of each warpgroup.
     constexpr uint32_t COPYING_REGISTERS = 32, MULTIPLYING_REGISTERS = 160;
@@ -108,5 +103,5 @@ __device__ inline void product_tma(const toller_product_tma_args &args) {
         return;
     }
     take_registers<MULTIPLYING_REGISTERS>();
-    multiply_products<States>(args.product, layout);
+    multiply_products<States, AT_ONCE>(args.product, layout);
 }

@@ -25,19 +25,25 @@ template <class Pair>
 struct Halves {
     static constexpr uint32_t BYTES = 2;
 
+    // Two neighbours.
+    using Two = uint32_t;
+    static __device__ Two two(float first, float second) { return Pair::of(first, second); }
+    static __device__ float first(Two two) { return Pair::widened(static_cast<uint16_t>(two)); }
+    static __device__ float second(Two two) { return Pair::widened(static_cast<uint16_t>(two >> 16)); }
+
     static __device__ void load(float (&to)[UNIT], Global<const Chunk> row, uint32_t unit) {
         const Chunk chunk = row[unit];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            to[2 * i] = Pair::widened(static_cast<uint16_t>(chunk.words[i]));
-            to[2 * i + 1] = Pair::widened(static_cast<uint16_t>(chunk.words[i] >> 16));
+            to[2 * i] = first(chunk.words[i]);
+            to[2 * i + 1] = second(chunk.words[i]);
         }
     }
 
     static __device__ void store(Global<Chunk> row, uint32_t unit, const float (&from)[UNIT]) {
         Chunk chunk;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) chunk.words[i] = Pair::of(from[2 * i], from[2 * i + 1]);
+        for (int i = 0; i < 4; ++i) chunk.words[i] = two(from[2 * i], from[2 * i + 1]);
         row[unit] = chunk;
     }
 
@@ -61,11 +67,24 @@ struct PairBf16 {
     static __device__ uint32_t of(float low, float high) { return f32_to_bf16x2(low, high); }
 };
 
-struct StatesF16 : Halves<PairF16>, ProductsF16, PairF16 {};
-struct StatesBf16 : Halves<PairBf16>, ProductsBf16, PairBf16 {};
+struct StatesF16 : Halves<PairF16>, ProductsF16, PairF16 {
+    static constexpr bool HAS_WIDE_SUMS = false;
+};
+// Sums with a residual may be f32.
+struct StatesBf16 : Halves<PairBf16>, ProductsBf16, PairBf16 {
+    static constexpr bool HAS_WIDE_SUMS = true;
+};
 
 struct StatesF32 : ProductsSplit {
     static constexpr uint32_t BYTES = 4;
+    static constexpr bool HAS_WIDE_SUMS = false;
+
+    struct alignas(8) Two {
+        float values[2];
+    };
+    static __device__ Two two(float first, float second) { return {{first, second}}; }
+    static __device__ float first(const Two &two) { return two.values[0]; }
+    static __device__ float second(const Two &two) { return two.values[1]; }
 
     static __device__ void load(float (&to)[UNIT], Global<const Chunk> row, uint32_t unit) {
 #pragma unroll

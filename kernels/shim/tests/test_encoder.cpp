@@ -91,17 +91,24 @@ std::string launch(const std::string &name, const toller_product_args &args, uin
     return error;
 }
 
-// x W^T + bias + residual, with `parts` parts of the weight, into rows of the type or of f32.
+// Which rows are f32 where the type has two bytes: sums with a residual in bf16.
+struct Wide {
+    bool out, residual;
+};
+constexpr Wide NARROW = {false, false}, WIDE = {true, false}, WIDE_RESIDUAL = {false, true}, BOTH_WIDE = {true, true};
+
+// x W^T + bias + residual, with `parts` parts of the weight.
 void check_product(const Type &type, const char *tile, uint32_t tile_columns, uint32_t stages, uint32_t rows, uint32_t columns,
-                   uint32_t depth, uint32_t parts, bool is_wide) {
-    const Type &out_type = is_wide ? TYPES[2] : type;
+                   uint32_t depth, uint32_t parts, Wide asked) {
+    const Wide wide = type.name[0] == 'b' ? asked : NARROW;
+    const Type &out_type = wide.out ? TYPES[2] : type, &residual_type = wide.residual ? TYPES[2] : type;
     const uint32_t depth_bytes = padded(depth) * type.bytes, weight_rows = padded(columns);
     const uint32_t part_bytes = parts == 1 ? depth_bytes : (depth_bytes + 127) / 128 * 128, weight_stride = parts * part_bytes;
-    const uint32_t stride = padded(columns) * out_type.bytes, residual_stride = padded(columns) * type.bytes;
+    const uint32_t stride = padded(columns) * out_type.bytes, residual_stride = padded(columns) * residual_type.bytes;
     const Memory x(rows * depth_bytes), weight(weight_rows * weight_stride), bias(weight_rows * 4), residual(rows * residual_stride),
         out(rows * stride);
     const auto of_x = fill(type, x.start, rows, depth, depth_bytes, 1);
-    const auto of_residual = fill(type, residual.start, rows, columns, residual_stride, 2);
+    const auto of_residual = fill(residual_type, residual.start, rows, columns, residual_stride, 2);
     std::vector<double> of_weight(columns * depth, 0);
     std::memset(weight.start, 0, weight_rows * weight_stride);
     Random random(3);
@@ -121,7 +128,7 @@ void check_product(const Type &type, const char *tile, uint32_t tile_columns, ui
     args.x = x.start, args.weight = weight.start, args.bias = bias.as<float>(), args.residual = residual.start, args.out = out.start;
     args.rows = rows, args.weight_rows = weight_rows, args.columns = columns, args.depth_bytes = depth_bytes;
     args.weight_stride = weight_stride, args.stride = stride, args.residual_stride = residual_stride;
-    args.activation = TOLLER_ACTIVATION_IDENTITY, args.is_wide = is_wide;
+    args.activation = TOLLER_ACTIVATION_IDENTITY, args.is_wide = wide.out, args.residual_is_wide = wide.residual;
     const std::string name = std::string("toller_encoder_product_") + type.name + "_" + tile;
     const std::string wrong = launch(name, args, tile_columns, stages);
     CHECK(wrong.empty(), "%s", wrong.c_str());
@@ -139,7 +146,7 @@ void check_product(const Type &type, const char *tile, uint32_t tile_columns, ui
                 expected += product, size += std::fabs(product);
             }
             // What is stored in f32 is rounded only in its sum.
-            const double tolerance = is_wide ? 1e-5 : type.tolerance;
+            const double tolerance = wide.out ? 1e-5 : type.tolerance;
             CHECK(std::fabs(found - expected) <= tolerance * size, "%s, %u x %u: %g instead of %g", name.c_str(), row, column, found,
                   expected);
         }
@@ -150,24 +157,25 @@ void check_product(const Type &type, const char *tile, uint32_t tile_columns, ui
 
 int main() {
     for (const Type &type : TYPES) {
-        check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 130, 20, 70, 1, false);
+        check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 130, 20, 70, 1, NARROW);
         // As many slices as stages, and more; rows of one warp, and of two.
-        check_product(type, "few", 64, TOLLER_PRODUCT_STAGES_FEW, 1, 70, 64 * TOLLER_PRODUCT_STAGES_FEW, 1, false);
-        check_product(type, "few", 64, TOLLER_PRODUCT_STAGES_FEW, 33, 16, 600, 2, true);
-        check_product(type, "128", 128, TOLLER_PRODUCT_STAGES, 3, 130, 200, 1, false);
+        check_product(type, "few", 64, TOLLER_PRODUCT_STAGES_FEW, 1, 70, 64 * TOLLER_PRODUCT_STAGES_FEW, 1, NARROW);
+        check_product(type, "few", 64, TOLLER_PRODUCT_STAGES_FEW, 33, 16, 600, 2, BOTH_WIDE);
+        check_product(type, "128", 128, TOLLER_PRODUCT_STAGES, 3, 130, 200, 1, NARROW);
         if (type.bytes == 4) continue;
-        check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 5, 264, 30, 1, false);
-        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 90, 1, false);
-        check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 9, 24, 70, 2, true);
-        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 9, 256, 100, 2, true);
+        check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 5, 264, 30, 1, NARROW);
+        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 90, 1, NARROW);
+        check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 9, 24, 70, 2, WIDE);
+        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 9, 256, 100, 2, WIDE_RESIDUAL);
         // Five tiles a block: slices are copied ahead into the next.
-        check_product(type, "tma", 192, 0, 770, 300, 90, 1, false);
-        check_product(type, "tma", 192, 0, 9, 200, 100, 2, true);
+        check_product(type, "tma", 192, 0, 770, 300, 90, 1, NARROW);
+        check_product(type, "tma", 192, 0, 9, 200, 100, 2, WIDE);
+        check_product(type, "tma", 192, 0, 200, 200, 100, 2, BOTH_WIDE);
         // As deep as BERT's layers: each stage of a ring is used several times.
-        check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 129, 264, 600, 1, false);
-        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 768, 1, false);
-        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 70, 256, 600, 2, true);
-        check_product(type, "tma", 192, 0, 400, 400, 768, 1, false);
+        check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 129, 264, 600, 1, NARROW);
+        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 768, 1, NARROW);
+        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 70, 256, 600, 2, BOTH_WIDE);
+        check_product(type, "tma", 192, 0, 400, 400, 768, 1, NARROW);
     }
     std::puts("products are those of the definition");
 }

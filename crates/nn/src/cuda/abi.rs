@@ -214,7 +214,7 @@ pub(crate) const PRODUCT_TMA_THREADS: u32 = 512;
 
 /// Its dynamic shared memory.
 pub(crate) const PRODUCT_SHARED_TMA: u32 =
-    PRODUCT_TMA_STAGES * ((PRODUCT_TMA_ROWS + PRODUCT_TMA_COLUMNS) * PRODUCT_SLICE + 16) + 12 * 2560 + 1024;
+    PRODUCT_TMA_STAGES * ((PRODUCT_TMA_ROWS + PRODUCT_TMA_COLUMNS) * PRODUCT_SLICE + 16) + 12 * 2048 + 1024;
 
 /// Queries of a tile of attention.
 pub(crate) const ATTENTION_QUERIES: u32 = 64;
