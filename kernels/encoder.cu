@@ -6,7 +6,7 @@
 #include "encoder/prefix.cuh"
 
 #define TOLLER_STEP(NAME, ARGS, FUNCTION)                                                                              \
-    extern "C" __global__ void __launch_bounds__(TOLLER_NORM_THREADS, 2) NAME(const __grid_constant__ ARGS args) { FUNCTION(args); }
+    extern "C" __global__ void __launch_bounds__(TOLLER_NORM_THREADS, 3) NAME(const __grid_constant__ ARGS args) { FUNCTION(args); }
 
 #define TOLLER_STEPS(TYPE, STATES)                                                                                     \
     TOLLER_STEP(toller_encoder_embed_##TYPE, toller_embed_args, embed<STATES>)                                         \

@@ -51,8 +51,8 @@ typedef struct {
 } toller_norm;
 
 /* embed_*: the sum of the tokens' rows of all tables, in their order, normalised.
- * Grid: any (warps take tokens in turn). Block: up to TOLLER_NORM_THREADS, whole warps. Shared memory: for
- * each warp 4 bytes for each number of a padded row. */
+ * Grid: any (warps take tokens in turn). Block: up to TOLLER_NORM_THREADS, whole warps. Shared memory: none for rows of
+ * up to TOLLER_NORM_IN_REGISTERS numbers; for wider ones, 4 bytes for each number of each warp's padded row. */
 typedef struct {
     const float *tables[TOLLER_ENCODER_TABLES];  /* rows of `width` numbers, padded */
     const uint32_t *rows[TOLLER_ENCODER_TABLES]; /* [tokens]: the row of each token */
@@ -214,6 +214,9 @@ typedef struct {
     uint32_t reserved;
 } toller_rows_args;
 
+/* The widest rows that norms and embeddings keep in registers. */
+#define TOLLER_NORM_IN_REGISTERS 1024
+
 /* Threads of a block. */
 #define TOLLER_NORM_THREADS 256
 #define TOLLER_PRODUCT_THREADS 256
@@ -227,11 +230,10 @@ typedef struct {
 #define TOLLER_PRODUCT_SHARED(columns, stages)                                                                        \
     ((stages) * (TOLLER_PRODUCT_ROWS + (columns)) * TOLLER_PRODUCT_SLICE + 1024)
 #define TOLLER_PRODUCT_STAGES 3
-#define TOLLER_PRODUCT_STAGES_WGMMA 4
 /* For few rows: 64 columns, and as many stages as fit the shared memory of an A100. */
 #define TOLLER_PRODUCT_STAGES_FEW 6
 /* The product with bulk copies: its tile, its stages, and its threads; and its dynamic shared memory: stages, a patch of
- * 2,560 bytes for each of twelve warps, two barriers a stage, 1,024 to align. */
+ * 2,048 bytes for each of twelve warps, two barriers a stage, 1,024 to align. */
 #define TOLLER_PRODUCT_TMA_ROWS 192
 #define TOLLER_PRODUCT_TMA_COLUMNS 192
 #define TOLLER_PRODUCT_TMA_STAGES 4
@@ -271,8 +273,6 @@ typedef struct {
 
 /* The kernels that only sm_90a has. */
 #define TOLLER_ENCODER_SM90A_KERNELS(X)                                                                               \
-    X(toller_encoder_product_f16_wgmma, toller_product_args)                                                          \
-    X(toller_encoder_product_bf16_wgmma, toller_product_args)                                                         \
     X(toller_encoder_product_f16_tma, toller_product_tma_args)                                                        \
     X(toller_encoder_product_bf16_tma, toller_product_tma_args)
 

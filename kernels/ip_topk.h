@@ -127,9 +127,8 @@ typedef struct {
     uint32_t reserved;
 } toller_cutoffs_args;
 
-/* scan_{f16,bf16,f32,int8}_{8,64,256} on sm_80 and above, scan_{f16,bf16,f32,int8}_wgmma only on sm_90a:
- * appends every (query, row) whose upper bound may reach the query's threshold. The number is the width of
- * the query tile: 8 and 64 for up to that many queries, 256 (or wgmma, with the same tile) for more.
+/* scan_{f16,bf16,f32,int8}_{8,64,256}: appends every (query, row) whose upper bound may reach the query's
+ * threshold. The number is the width of the query tile: 8 and 64 for up to that many queries, 256 for more.
  * Grid: TOLLER_SCAN_BLOCKS_* blocks a multiprocessor (any number works). Block: TOLLER_SCAN_THREADS.
  * Dynamic shared memory: TOLLER_SCAN_SHARED_* (above 48 KiB: raise the function's limit first). */
 typedef struct {
@@ -252,11 +251,9 @@ typedef struct {
 #define TOLLER_SCAN_STAGES_8 4
 #define TOLLER_SCAN_STAGES_64 3
 #define TOLLER_SCAN_STAGES_256 3
-#define TOLLER_SCAN_STAGES_WGMMA 4
 #define TOLLER_SCAN_SHARED_8 TOLLER_SCAN_SHARED(8, TOLLER_SCAN_STAGES_8)
 #define TOLLER_SCAN_SHARED_64 TOLLER_SCAN_SHARED(64, TOLLER_SCAN_STAGES_64)
 #define TOLLER_SCAN_SHARED_256 TOLLER_SCAN_SHARED(256, TOLLER_SCAN_STAGES_256)
-#define TOLLER_SCAN_SHARED_WGMMA TOLLER_SCAN_SHARED(256, TOLLER_SCAN_STAGES_WGMMA)
 
 /* The tile and the stages of the scan with bulk copies; its threads: one warpgroup that copies, and three that
  * multiply; and the hits of a tile that each of the three holds. */
@@ -276,7 +273,6 @@ typedef struct {
 #define TOLLER_SCAN_BLOCKS_8 2
 #define TOLLER_SCAN_BLOCKS_64 2
 #define TOLLER_SCAN_BLOCKS_256 1
-#define TOLLER_SCAN_BLOCKS_WGMMA 1
 
 /* Dynamic shared memory of `select`: 256 counters and the warps' sums. */
 #define TOLLER_SELECT_SHARED (256 * 4 + 64 * 4)
@@ -318,10 +314,6 @@ typedef struct {
 
 /* The kernels that only sm_90a has. */
 #define TOLLER_IP_TOPK_SM90A_KERNELS(X)                                                                               \
-    X(toller_ip_topk_scan_f16_wgmma, toller_scan_args)                                                                \
-    X(toller_ip_topk_scan_bf16_wgmma, toller_scan_args)                                                               \
-    X(toller_ip_topk_scan_f32_wgmma, toller_scan_args)                                                                \
-    X(toller_ip_topk_scan_int8_wgmma, toller_scan_args)                                                               \
     X(toller_ip_topk_scan_f16_tma, toller_scan_tma_args)                                                              \
     X(toller_ip_topk_scan_bf16_tma, toller_scan_tma_args)                                                             \
     X(toller_ip_topk_scan_f32_tma, toller_scan_tma_args)                                                              \

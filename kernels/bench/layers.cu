@@ -1,12 +1,10 @@
 // The linear layers of BERT-base in f16 alone: how fast each is, and what its parts cost.
-//
-// Products with bulk copies and with cp.async must have the same bits.
-#include "../common/warpgroups.cuh"
+// The products of sm_80 and of sm_90a must have the same bits.
 #include "../encoder/product_tma.cuh"
 #include "bench.cuh"
 #include "tensor_map.cuh"
 
-// Tokens of a batch: a tile of rows for each of 132 multiprocessors.
+// Tokens of a batch: a tile of rows for each of 132 multiprocessors. All layers then have whole rounds of tiles.
 constexpr uint32_t ROWS = 132 * TOLLER_PRODUCT_TMA_ROWS, WIDEST = 3072;
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -16,19 +14,16 @@ constexpr uint32_t ROWS = 132 * TOLLER_PRODUCT_TMA_ROWS, WIDEST = 3072;
 #define BENCH_BODY(...)
 #endif
 
+using Wide = MmaSync<StatesF16, 256, 2>;
+
 extern "C" __global__ void __launch_bounds__(TOLLER_PRODUCT_THREADS, 1)
-    bench_layer_wgmma(const __grid_constant__ toller_product_args args) {
-    BENCH_BODY(product<StatesF16, Warpgroups<StatesF16>, TOLLER_PRODUCT_STAGES_WGMMA>(args);)
+    bench_layer_256(const __grid_constant__ toller_product_args args) {
+    BENCH_BODY(product<StatesF16, Wide, TOLLER_PRODUCT_STAGES>(args);)
 }
 extern "C" __global__ void __launch_bounds__(TOLLER_PRODUCT_TMA_THREADS, 1)
     bench_layer_tma(const __grid_constant__ toller_product_tma_args args) {
-    BENCH_BODY(product_tma<StatesF16, 1>(args);)
+    BENCH_BODY(product_tma<StatesF16>(args);)
 }
-extern "C" __global__ void __launch_bounds__(TOLLER_PRODUCT_TMA_THREADS, 1)
-    bench_layer_tma_two(const __grid_constant__ toller_product_tma_args args) {
-    BENCH_BODY(product_tma<StatesF16, 2>(args);)
-}
-
 // f16 of either sign, at most 2^-4 (weights: 2^-8), so that sums of thousands are small.
 extern "C" __global__ void __launch_bounds__(256) bench_fill(uint16_t *to, uint64_t count, uint64_t seed, uint32_t exponent) {
     for (uint64_t i = blockIdx.x * uint64_t{256} + threadIdx.x; i < count; i += gridDim.x * uint64_t{256}) {
@@ -77,14 +72,13 @@ struct Kernel {
     const void *start;
     bool is_bulk;
 };
-const Kernel KERNELS[] = {{"wgmma", reinterpret_cast<const void *>(bench_layer_wgmma), false},
-                          {"tma", reinterpret_cast<const void *>(bench_layer_tma), true},
-                          {"tma, two slices at once", reinterpret_cast<const void *>(bench_layer_tma_two), true}};
+const Kernel KERNELS[] = {{"256", reinterpret_cast<const void *>(bench_layer_256), false},
+                          {"tma", reinterpret_cast<const void *>(bench_layer_tma), true}};
 
 void launch(const Machine &machine, const Kernel &kernel, const toller_product_args &product) {
     toller_product_tma_args bulk{};
     bulk.product = product;
-    uint32_t shared = TOLLER_PRODUCT_SHARED(256, TOLLER_PRODUCT_STAGES_WGMMA), threads = TOLLER_PRODUCT_THREADS;
+    uint32_t shared = TOLLER_PRODUCT_SHARED(256, TOLLER_PRODUCT_STAGES), threads = TOLLER_PRODUCT_THREADS;
     uint32_t blocks = (product.rows + 127) / 128 * ((product.weight_rows + 255) / 256);
     void *arguments[] = {&bulk.product};
     if (kernel.is_bulk) {

@@ -44,7 +44,7 @@ __device__ void product(const toller_tensor_map *a, const toller_tensor_map *b, 
         return;
     }
     take_registers<CONSUMER_REGISTERS>();
-    Warpgroups<ProductsF16, FRAGMENTS, 1, 1> engine;
+    Warpgroups<ProductsF16, FRAGMENTS, 1> engine;
     for (uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         engine.clear();
         for (uint32_t slice = 0; slice < slices; ++slice, ring.next()) {
@@ -76,7 +76,7 @@ __device__ void product(const toller_tensor_map *a, const toller_tensor_map *b, 
         product<CONSUMERS, FRAGMENTS, PRODUCER, CONSUMER>(&a, &b, sizes, out);                                         \
     }
 BENCH_PRODUCT(bench_product_192x192, 3, 24, 32, 160)
-BENCH_PRODUCT(bench_product_128x256, 2, 32, 40, 232)
+BENCH_PRODUCT(bench_product_128x192, 2, 24, 40, 232)
 
 extern "C" __global__ void __launch_bounds__(256) bench_fill(uint16_t *to, uint64_t count, uint64_t seed) {
     for (uint64_t i = blockIdx.x * uint64_t{256} + threadIdx.x; i < count; i += gridDim.x * uint64_t{256}) {
@@ -93,7 +93,7 @@ struct Shape {
     uint32_t consumers, rows, columns;
 };
 const Shape SHAPES[] = {{"192 x 192", bench_product_192x192, 3, 3 * GROUP_ROWS, 192},
-                        {"128 x 256", bench_product_128x256, 2, 2 * GROUP_ROWS, 256}};
+                        {"128 x 192", bench_product_128x192, 2, 2 * GROUP_ROWS, 192}};
 
 double f16(uint16_t bits) {
     const double magnitude = (1024 + (bits & 0x3ff)) * 0x1p-11;

@@ -6,20 +6,12 @@
 
 #include <cuda_fp16.h>
 
-#include "../common/warpgroups.cuh"
 #include "../ip_topk/scan.cuh"
 #include "../ip_topk/scan_tma.cuh"
 #include "bench.cuh"
 #include "tensor_map.cuh"
 
 constexpr uint32_t ROWS = 1 << 20, DIM = 768, CAPACITY = 4096;
-
-// wgmma without the fence that PTX demands between a copy by cp.async and wgmma: to measure what the fence
-// costs, never to ship.
-template <class Format>
-struct Unfenced : Warpgroups<Format> {
-    __device__ void acquire() {}
-};
 
 #define BENCH_SCAN(NAME, FORMAT, ENGINE, STAGES, BLOCKS)                                                               \
     extern "C" __global__ void __launch_bounds__(TOLLER_SCAN_THREADS, BLOCKS)                                          \
@@ -52,14 +44,7 @@ BENCH_SCAN(int8_256, Int8, Int8By256, 3, 1)
 #undef BENCH_SCAN_TMA
 #define BENCH_SCAN_TMA(NAME, FORMAT)                                                                                   \
     extern "C" __global__ void bench_scan_##NAME(const __grid_constant__ toller_scan_tma_args) {}
-#undef BENCH_SCAN
-#define BENCH_SCAN(NAME, FORMAT, ENGINE, STAGES, BLOCKS)                                                               \
-    extern "C" __global__ void bench_scan_##NAME(const __grid_constant__ toller_scan_args) {}
 #endif
-BENCH_SCAN(f16_wgmma, F16, Warpgroups<F16>, 4, 1)
-BENCH_SCAN(f16_wgmma_no_fence, F16, Unfenced<F16>, 4, 1)
-BENCH_SCAN(int8_wgmma, Int8, Warpgroups<Int8>, 4, 1)
-BENCH_SCAN(int8_wgmma_no_fence, Int8, Unfenced<Int8>, 4, 1)
 BENCH_SCAN_TMA(f16_tma, F16)
 BENCH_SCAN_TMA(int8_tma, Int8)
 
@@ -88,8 +73,6 @@ struct Case {
     bool codes;
     uint32_t width, stages, blocks, queries;
     bool hopper;
-    // Whether the memory model promises the sums.
-    bool is_legal = true;
 
     uint32_t rows() const { return kernel.is_bulk ? TOLLER_SCAN_TMA_ROWS : TOLLER_SCAN_ROWS; }
     uint32_t threads() const { return kernel.is_bulk ? TOLLER_SCAN_TMA_THREADS : TOLLER_SCAN_THREADS; }
@@ -103,16 +86,10 @@ const Case CASES[] = {
     {"f16_64", bench_scan_f16_64, false, 64, 3, 2, 64, false},
     {"f16_256", bench_scan_f16_256, false, 256, 3, 1, 6980, false},
     {"int8_256", bench_scan_int8_256, true, 256, 3, 1, 6980, false},
-    {"f16_wgmma", bench_scan_f16_wgmma, false, 256, 4, 1, 6980, true},
-    {"int8_wgmma", bench_scan_int8_wgmma, true, 256, 4, 1, 6980, true},
     {"f16_tma", bench_scan_f16_tma, false, 192, 4, 1, 6980, true},
     {"int8_tma", bench_scan_int8_tma, true, 192, 4, 1, 6980, true},
     // Eight tiles of queries: what blocks read at the same time fits a square, and comes from the L2 cache more often.
-    {"f16_wgmma, 8 query tiles", bench_scan_f16_wgmma, false, 256, 4, 1, 2048, true},
     {"f16_tma, 8 query tiles", bench_scan_f16_tma, false, 192, 4, 1, 1536, true},
-    // Last, since their sums may be wrong.
-    {"f16_wgmma, no fence", bench_scan_f16_wgmma_no_fence, false, 256, 4, 1, 6980, true, false},
-    {"int8_wgmma, no fence", bench_scan_int8_wgmma_no_fence, true, 256, 4, 1, 6980, true, false},
 };
 
 // A share of the rows that reaches the threshold, and how many standard deviations above the mean it begins.
@@ -259,7 +236,7 @@ int main(int count, char **arguments) {
         }
         for (const Hits &hits : HITS) {
             // For a profiler, no hits and many are enough.
-            if (!machine.once || hits.share != 1e-4) all_right &= measure(machine, data, of, hits) || !of.is_legal;
+            if (!machine.once || hits.share != 1e-4) all_right &= measure(machine, data, of, hits);
         }
     }
     return all_right ? 0 : 1;

@@ -33,10 +33,9 @@ struct Ring {
     __device__ uint32_t barrier() const { return barriers + stage * 8; }
 
     __device__ void wait() const { barrier_wait(barrier(), parity); }
-    // By each warp, when its products of the stage are computed, or of one `before`. One lane arrives for all.
-    __device__ void release(uint32_t before = 0) const {
+    // By each warp, when its products of the stage are computed. One lane arrives for all.
+    __device__ void release() const {
         __syncwarp();
-        const uint32_t released = stage >= before ? stage - before : stage + STAGES - before;
-        if (threadIdx.x % 32 == 0) barrier_arrive(barriers + (STAGES + released) * 8);
+        if (threadIdx.x % 32 == 0) barrier_arrive(barriers + (STAGES + stage) * 8);
     }
 };

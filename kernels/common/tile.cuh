@@ -46,10 +46,6 @@ struct MmaSync {
     static constexpr uint32_t TILE_COLUMNS = TILE;
     static constexpr int COLUMN_WARPS = TILE_THREADS / 32 / ROW_WARPS;
     static constexpr int ROWS = TILE_ROWS / 16 / ROW_WARPS, COLUMNS = TILE / 8 / COLUMN_WARPS;
-    // Slices whose products may still be computed while older stages are loaded again.
-    static constexpr int LAG = 1;
-    // Whether a warp may leave out products that the others compute.
-    static constexpr bool WARPS_ARE_APART = true;
 
     typename Format::Sum sums[ROWS * COLUMNS][4];
 
@@ -64,15 +60,8 @@ struct MmaSync {
         }
     }
 
-    __device__ void acquire() {}
-    __device__ void finish() {}
-
     // Adds the products of a slice of rows and of columns in shared memory.
     __device__ void multiply(uint32_t rows, uint32_t columns) { multiply_into(sums, rows, columns); }
-
-    // The same in two steps, for engines that multiply while the threads do something else.
-    __device__ void issue(uint32_t, uint32_t) {}
-    __device__ void retire(uint32_t rows, uint32_t columns) { multiply(rows, columns); }
 
   protected:
     // Adds them to other sums.

@@ -128,7 +128,7 @@ template <class States, class Engine, int STAGES>
 __device__ inline void product(const toller_product_args &args) {
     constexpr uint32_t COLUMNS = Engine::TILE_COLUMNS;
     constexpr uint32_t STAGE_BYTES = (TILE_ROWS + COLUMNS) * SLICE_BYTES;
-    constexpr int AHEAD = STAGES - Engine::LAG;
+    constexpr int AHEAD = STAGES - 1;
     static_assert(STAGES * STAGE_BYTES + 1024 == TOLLER_PRODUCT_SHARED(COLUMNS, STAGES), "as encoder.h says");
     static_assert(TILE_THREADS / 32 * PATCH_BYTES <= STAGES * STAGE_BYTES, "room for the patches");
 
@@ -159,19 +159,17 @@ __device__ inline void product(const toller_product_args &args) {
     for (uint32_t slice = 0; slice < AHEAD; ++slice) load(slice, slice);
     Engine engine;
     engine.clear();
-    const bool has_rows = !Engine::WARPS_ARE_APART || first_row + Engine::first_row() < args.rows;
+    const bool has_rows = first_row + Engine::first_row() < args.rows;
     uint32_t stage = 0;
 #pragma unroll 1
     for (uint32_t slice = 0; slice < slices; ++slice) {
         cp_async_wait<AHEAD - 1>();
-        engine.acquire();
-        // For all threads: this slice has arrived, and the slice LAG before it has been multiplied.
+        // For all threads: this slice has arrived, and the slice before it has been multiplied.
         __syncthreads();
         load(slice + AHEAD, (stage + AHEAD) % STAGES);
         if (has_rows) engine.multiply(rows_at(stage), rows_at(stage) + TILE_ROWS * SLICE_BYTES);
         stage = (stage + 1) % STAGES;
     }
-    engine.finish();
     cp_async_wait<0>();
     // The patches take the place of the stages.
     __syncthreads();

@@ -59,10 +59,10 @@ __device__ inline void copy_products(const toller_product_tma_args &args, Produc
     }
 }
 
-// By one warpgroup, which computes the products of up to AT_ONCE slices at the same time.
-template <class States, uint32_t AT_ONCE>
+// By one warpgroup.
+template <class States>
 __device__ inline void multiply_products(const toller_product_args &args, ProductLayout layout) {
-    using Engine = Warpgroups<States, ProductLayout::COLUMNS / 8, AT_ONCE, 1>;
+    using Engine = Warpgroups<States, ProductLayout::COLUMNS / 8, 1>;
     const auto tiles = ProductTiles::of(args);
     const uint32_t patch = layout.patch(Engine::first_row() / 16);
     auto ring = layout.ring();
@@ -74,20 +74,16 @@ __device__ inline void multiply_products(const toller_product_args &args, Produc
         for (uint32_t slice = 0; slice < tiles.slices; ++slice) {
             ring.wait();
             engine.multiply(layout.rows(ring.stage), layout.weight(ring.stage));
-            // The products of AT_ONCE - 1 slices are still computed.
-            if (slice + 1 >= AT_ONCE) ring.release(AT_ONCE - 1);
+            ring.release();
             ring.next();
         }
         engine.finish();
-        for (uint32_t before = 1; before < AT_ONCE; ++before) {
-            if (before <= tiles.slices) ring.release(before);
-        }
         write_rows<States, Engine::COLUMNS>(args, engine.sums, patch, uint64_t{tiles.first_row(tile)} + Engine::first_row(),
                                             tiles.first_column(tile));
     }
 }
 
-template <class States, uint32_t AT_ONCE = 1>
+template <class States>
 __device__ inline void product_tma(const toller_product_tma_args &args) {
     // A multiprocessor has 512 for each set of four threads, one of each warpgroup.
     constexpr uint32_t COPYING_REGISTERS = 32, MULTIPLYING_REGISTERS = 160;
@@ -103,5 +99,5 @@ __device__ inline void product_tma(const toller_product_tma_args &args) {
         return;
     }
     take_registers<MULTIPLYING_REGISTERS>();
-    multiply_products<States, AT_ONCE>(args.product, layout);
+    multiply_products<States>(args.product, layout);
 }

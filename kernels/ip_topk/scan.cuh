@@ -2,7 +2,7 @@
 //
 // A persistent block works through its tiles slice by slice (128 bytes of every row at a time). A ring of
 // stages holds the slices. Copies run ahead of the products, across the ends of tiles, so that memory is busy
-// while a tile is compared. The products come from an engine: common/tile.cuh and common/warpgroups.cuh.
+// while a tile is compared. The products come from the engine of common/tile.cuh.
 #pragma once
 
 #include "nominate.cuh"
@@ -38,7 +38,7 @@ struct Layout {
 template <class Format, class Engine, int STAGES>
 __device__ inline void scan(const toller_scan_args &args) {
     constexpr uint32_t QUERIES = Engine::TILE_COLUMNS;
-    constexpr int AHEAD = STAGES - Engine::LAG;
+    constexpr int AHEAD = STAGES - 1;
     const Layout<QUERIES, STAGES> layout{aligned_shared()};
     const uint64_t stride = args.stride;
     const auto rows = global_array(static_cast<const char *>(args.rows), args.row_count * stride);
@@ -85,11 +85,8 @@ __device__ inline void scan(const toller_scan_args &args) {
 #pragma unroll 1
         for (uint32_t slice = 0; slice < slices; ++slice) {
             cp_async_wait<AHEAD - 1>();
-            engine.acquire();
-            // For all threads: this slice has arrived, and the slice LAG before it has been multiplied.
+            // For all threads: this slice has arrived, and the slice before it has been multiplied.
             __syncthreads();
-            // Tensor cores have work while the threads copy and nominate.
-            engine.issue(layout.rows(stage), layout.queries(stage));
             load_next((stage + AHEAD) % STAGES);
             if (slice == min(1u, slices - 1)) {
                 // The barrier above was after the last hit of the tile before.
@@ -99,10 +96,9 @@ __device__ inline void scan(const toller_scan_args &args) {
                 // This tile's hits need the new count; else the next slice's barrier is between.
                 if (slice + 1 == slices) __syncthreads();
             }
-            engine.retire(layout.rows(stage), layout.queries(stage));
+            engine.multiply(layout.rows(stage), layout.queries(stage));
             stage = (stage + 1) % STAGES;
         }
-        engine.finish();
         row_before = tile.first_row(args), query_before = tile.first_query();
         nominate<Format, Engine::ROWS, Engine::COLUMNS>(args, engine.sums, layout.pairs(table), layout.hits(parity), row_before,
                                                         query_before, Engine::first_row(), Engine::first_column());

@@ -104,7 +104,7 @@ __device__ inline void nominate_tiles(const toller_scan_args &args, TmaLayout la
 // Multiplies and compares 64 rows of all tiles. By one warpgroup.
 template <class Format>
 __device__ inline void multiply_tiles(const toller_scan_args &args, TmaLayout layout) {
-    using Engine = Warpgroups<Format, TmaLayout::QUERIES / 8, 1, 1>;
+    using Engine = Warpgroups<Format, TmaLayout::QUERIES / 8, 1>;
     const uint32_t group = Engine::group();
     const TileHits hits = layout.hits(group);
     auto ring = layout.ring();

@@ -248,7 +248,6 @@ void wgmma_settle(Sum (&)[COLUMNS][4]) {}
     void wgmma_tf32(float (&c)[COLUMNS][4], uint64_t a, uint64_t b);                                                   \
     void wgmma_int8(int32_t (&c)[COLUMNS][4], uint64_t a, uint64_t b);
 TOLLER_SHIM_WGMMA(24)
-TOLLER_SHIM_WGMMA(32)
 #undef TOLLER_SHIM_WGMMA
 
 // ---- Barriers in shared memory, bulk copies and registers (common/bulk.cuh). ----

@@ -11,11 +11,9 @@
 #include "../encoder_attention.cu"
 #include "../encoder_product.cu"
 #include "../encoder_tma.cu"
-#include "../encoder_wgmma.cu"
 #include "../ip_topk.cu"
 #include "../ip_topk_scan.cu"
 #include "../ip_topk_tma.cu"
-#include "../ip_topk_wgmma.cu"
 
 using namespace toller_shim;
 

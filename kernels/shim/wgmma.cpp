@@ -118,4 +118,3 @@ void toller_shim::wait_for_products(size_t pending) {
     }                                                                                                                  \
     void wgmma_int8(int32_t (&c)[COLUMNS][4], uint64_t a, uint64_t b) { ask_int8(c, a, b); }
 OF_WIDTH(24)
-OF_WIDTH(32)

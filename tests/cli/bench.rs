@@ -343,11 +343,9 @@ fn what_cannot_be_measured_is_refused() {
         ("bench search --vectors 9 --kernel-times", &["--kernel-times", "hint: add --device cuda"]),
         ("bench search --vectors 9 --capability 8.0", &["--capability", "hint: add --device cuda"]),
         ("bench search --capability 8", &["--capability", "as in 8.0"]),
-        ("bench encode --model tiny-bert --bulk-copies", &["--bulk-copies", "hint: add --device cuda"]),
+        ("bench encode --model tiny-bert --capability 8.0", &["--capability", "hint: add --device cuda"]),
         ("bench encode --model tiny-bert --cublas", &["--cublas", "hint: add --device cuda"]),
-        ("bench search --vectors 9 --bulk-copies", &["--bulk-copies", "hint: add --device cuda"]),
         ("bench search --vectors 9 --check-hits", &["--check-hits", "hint: add --device cuda"]),
-        ("bench search --bulk-copies --capability 8.0", &["--bulk-copies", "--capability"]),
         ("bench search --vectors 9 --plot -", &["--plot - : a figure is not written to a stream"]),
         ("bench search --vectors 9 --log -", &["--log - : figures are not written to a stream"]),
     ] {

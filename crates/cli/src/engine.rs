@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use toller_engine::{Builder, Engine, EngineError, Event, ResolveOptions, Role, Work};
-use toller_gpu::Preference;
+use toller_gpu::Devices;
 use toller_hub::{Origin, env};
 use toller_ir::{Setting, counted, locked};
 use toller_simd::Isa;
@@ -23,10 +23,12 @@ pub fn open(ui: &Ui) -> crate::Result<Engine> {
     Ok(builder(ui).build()?)
 }
 
-/// The same, with another choice of what computes on devices.
-pub fn open_preferring(preference: Option<Preference>, ui: &Ui) -> crate::Result<Engine> {
-    let builder = builder(ui);
-    Ok(preference.into_iter().fold(builder, Builder::prefer).build()?)
+/// The same, with other kernels on devices than the usual.
+pub fn open_adjusting(
+    adjust: impl Fn(&Devices) + Send + Sync + 'static,
+    ui: &Ui,
+) -> crate::Result<Engine> {
+    Ok(builder(ui).adjust(adjust).build()?)
 }
 
 fn builder(ui: &Ui) -> Builder {

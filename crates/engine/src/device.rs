@@ -109,8 +109,8 @@ impl Engine {
         if let (Some(devices), Some(watcher)) = (&opened, &self.launch_watcher) {
             devices.watch(watcher);
         }
-        if let (Some(devices), Some(preference)) = (&opened, self.preference) {
-            devices.prefer(preference);
+        if let (Some(devices), Some(adjust)) = (&opened, &self.adjust) {
+            adjust(devices);
         }
         let mut known = locked(&self.opened);
         known.retain(|device| device.strong_count() > 0);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use toller_files::{FileError, Input, OpenOptions, VerifyProgress, expand};
-use toller_gpu::{Preference, Watcher};
+use toller_gpu::{Devices, Watcher};
 use toller_hub::ResolveOptions;
 
 use crate::EngineError;
@@ -23,10 +23,13 @@ pub struct Engine {
     pub(crate) observer: Option<Observer>,
     pub(crate) stop: Option<Arc<AtomicBool>>,
     pub(crate) launch_watcher: Option<Watcher>,
-    pub(crate) preference: Option<Preference>,
+    pub(crate) adjust: Option<Adjust>,
     /// The devices that were opened, as long as they are used.
     pub(crate) opened: Mutex<Vec<Weak<dyn toller_gpu::Device>>>,
 }
+
+/// What is changed about opened devices.
+pub(crate) type Adjust = Box<dyn Fn(&Devices) + Send + Sync>;
 
 /// Makes an [`Engine`].
 #[derive(Default)]
@@ -38,7 +41,7 @@ pub struct Builder {
     observer: Option<Observer>,
     stop: Option<Arc<AtomicBool>>,
     launch_watcher: Option<Watcher>,
-    preference: Option<Preference>,
+    adjust: Option<Adjust>,
 }
 
 impl Builder {
@@ -93,10 +96,10 @@ impl Builder {
         self
     }
 
-    /// Chooses what computes on devices instead of the usual kernels: to measure it.
+    /// Changes devices after they were opened: to measure other kernels than the usual.
     #[must_use]
-    pub fn prefer(mut self, preference: Preference) -> Self {
-        self.preference = Some(preference);
+    pub fn adjust(mut self, adjust: impl Fn(&Devices) + Send + Sync + 'static) -> Self {
+        self.adjust = Some(Box::new(adjust));
         self
     }
 
@@ -123,7 +126,7 @@ impl Builder {
             observer: self.observer,
             stop: self.stop,
             launch_watcher: self.launch_watcher,
-            preference: self.preference,
+            adjust: self.adjust,
             opened: Mutex::default(),
         })
     }

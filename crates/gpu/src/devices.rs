@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::device::{self, Device, DeviceFacts, Preference, Watcher};
+use crate::device::{self, Device, DeviceFacts, Watcher};
 use crate::error::DeviceError;
 
 /// Opened devices, at least one.
@@ -103,9 +103,9 @@ impl Devices {
         self.0.iter().for_each(|device| device.controls().limit_shared_bytes(most));
     }
 
-    /// Chooses what computes, from the next model or search on.
-    pub fn prefer(&self, preference: Preference) {
-        self.0.iter().for_each(|device| device.controls().prefer(preference));
+    /// Leaves linear layers in f16 that are not gated to NVIDIA's cuBLASLt, from the next model on.
+    pub fn use_library(&self) {
+        self.0.iter().for_each(|device| device.controls().use_library());
     }
 
     /// The devices, in order.

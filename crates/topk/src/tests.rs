@@ -6,7 +6,7 @@ mod hard_data;
 
 use half::{bf16, f16};
 use proptest::prelude::*;
-use toller_gpu::{Devices, Preference};
+use toller_gpu::Devices;
 use toller_ir::{DocOrd, Explain, Ranking};
 use toller_simd::Isa;
 
@@ -249,8 +249,8 @@ impl Backend {
 
 /// Every instruction set and the machine's GPU if it has one. Stand-ins for GPUs are slow: one case in
 /// [`EMULATED`] gets a stand-in with memory for everything, another case two stand-ins for older GPUs, of
-/// which one has `little` memory, so that most of its rows are streamed, and a third case two that prefer
-/// bulk copies.
+/// which one has `little` memory, so that most of its rows are streamed, and a third case two such stand-ins for
+/// an H100.
 fn backends(seed: u64, little: u64) -> Vec<Backend> {
     let mut backends: Vec<Backend> = Isa::available().into_iter().map(Backend::Cpu).collect();
     backends.extend(crate::cuda::tests::of_machine().map(Backend::Devices));
@@ -262,9 +262,7 @@ fn backends(seed: u64, little: u64) -> Vec<Backend> {
             backends.push(Backend::Devices(devices));
         }
         2 => {
-            let devices = Devices::shim(&[little, 1 << 30]);
-            devices.prefer(Preference::BulkCopies);
-            backends.push(Backend::Devices(devices));
+            backends.push(Backend::Devices(Devices::shim(&[little, 1 << 30])));
         }
         _ => {}
     }

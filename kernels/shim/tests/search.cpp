@@ -125,8 +125,7 @@ struct Device {
 uint32_t shared_of(const std::string &tile) {
     return tile == "8" ? TOLLER_SCAN_SHARED_8 : tile == "64" ? TOLLER_SCAN_SHARED_64
                                             : tile == "256"  ? TOLLER_SCAN_SHARED_256
-                                            : tile == "tma"  ? TOLLER_SCAN_SHARED_TMA
-                                                             : TOLLER_SCAN_SHARED_WGMMA;
+                                                             : TOLLER_SCAN_SHARED_TMA;
 }
 
 uint32_t rows_of(const std::string &tile) { return tile == "tma" ? TOLLER_SCAN_TMA_ROWS : TOLLER_SCAN_ROWS; }

@@ -22,7 +22,7 @@ struct Problem {
 
 // How it is searched.
 struct Plan {
-    // "8", "64", "256", "wgmma" or "tma".
+    // "8", "64", "256" or "tma".
     const char *tile = "8";
     bool codes = false;
     uint32_t capacity = 0;

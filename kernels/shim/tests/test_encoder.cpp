@@ -164,17 +164,15 @@ int main() {
         check_product(type, "128", 128, TOLLER_PRODUCT_STAGES, 3, 130, 200, 1, NARROW);
         if (type.bytes == 4) continue;
         check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 5, 264, 30, 1, NARROW);
-        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 90, 1, NARROW);
         check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 9, 24, 70, 2, WIDE);
-        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 9, 256, 100, 2, WIDE_RESIDUAL);
+        check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 9, 256, 100, 2, WIDE_RESIDUAL);
         // Five tiles a block: slices are copied ahead into the next.
         check_product(type, "tma", 192, 0, 770, 300, 90, 1, NARROW);
         check_product(type, "tma", 192, 0, 9, 200, 100, 2, WIDE);
         check_product(type, "tma", 192, 0, 200, 200, 100, 2, BOTH_WIDE);
         // As deep as BERT's layers: each stage of a ring is used several times.
         check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 129, 264, 600, 1, NARROW);
-        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 768, 1, NARROW);
-        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 70, 256, 600, 2, BOTH_WIDE);
+        check_product(type, "tma", 192, 0, 70, 256, 600, 2, WIDE_RESIDUAL);
         check_product(type, "tma", 192, 0, 400, 400, 768, 1, NARROW);
     }
     std::puts("products are those of the definition");

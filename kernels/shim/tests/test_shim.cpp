@@ -329,17 +329,17 @@ void mistakes_with_copies_are_found() {
     toller_shim_free(memory);
 }
 
-constexpr uint32_t WGMMA_BYTES = (64 + 256) * 128 + 1024;
+constexpr uint32_t WGMMA_BYTES = (64 + 192) * 128 + 1024;
 
 // Byte `byte` of row `row` of a matrix whose rows of 128 bytes are swizzled by 128 bytes.
 uint32_t swizzled_byte(uint32_t row, uint32_t byte) { return row * 128 + ((byte / 16 ^ row % 8) * 16) + byte % 16; }
 
-// 64 rows times 256 columns of small whole numbers in int8, the second 32 bytes of each row.
+// 64 rows times 192 columns of small whole numbers in int8, the second 32 bytes of each row.
 std::function<void()> warpgroup_product(bool fence, bool wait, bool sums_fence, bool &right) {
     return [=, &right] {
         const uint32_t start = 1024 - shared_address(0) % 1024, depth = 32, first_byte = 32;
         const auto value = [](uint32_t row, uint32_t i) { return static_cast<int>((row * 7 + i * 3) % 11) - 5; };
-        for (uint32_t word = threadIdx.x; word < 320 * 32; word += 128) {
+        for (uint32_t word = threadIdx.x; word < 256 * 32; word += 128) {
             const uint32_t row = word / 32, byte = word % 32 * 4;
             uint32_t four = 0;
             for (uint32_t j = 0; j < 4; ++j) four |= (value(row, byte + j) & 0xffu) << 8 * j;
@@ -348,12 +348,12 @@ std::function<void()> warpgroup_product(bool fence, bool wait, bool sums_fence, 
         if (fence) fence_proxy_async();
         __syncthreads();
         const uint64_t a = matrix_descriptor(shared_address(start)), b = matrix_descriptor(shared_address(start + 64 * 128));
-        int32_t sums[32][4] = {};
+        int32_t sums[24][4] = {};
         if (sums_fence) wgmma_fence();
         wgmma_int8(sums, a + first_byte / 16, b + first_byte / 16);
         wgmma_commit();
         if (wait) wgmma_wait<0>();
-        for (uint32_t n = 0; n < 32; ++n) {
+        for (uint32_t n = 0; n < 24; ++n) {
             for (uint32_t i = 0; i < 4; ++i) {
                 const Place place = place_of_c(threadIdx.x % 32, i);
                 const uint32_t row = threadIdx.x / 32 * 16 + place.row, column = n * 8 + place.column;
@@ -376,7 +376,7 @@ void products_of_warpgroups_are_those_of_the_definition() {
     check_fails("without wgmma.fence", 128, WGMMA_BYTES, warpgroup_product(true, true, false, right));
     check_fails("team that is not whole", 96, WGMMA_BYTES, warpgroup_product(true, true, true, right));
     check_fails("different matrices", 128, WGMMA_BYTES, [] {
-        int32_t sums[32][4] = {};
+        int32_t sums[24][4] = {};
         wgmma_fence();
         wgmma_int8(sums, matrix_descriptor(1024 * threadIdx.x), matrix_descriptor(0));
     });

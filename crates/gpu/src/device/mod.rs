@@ -26,7 +26,7 @@ pub(crate) use self::host::HostDevice;
 pub use self::memory::{Memory, Pinned};
 pub use self::state::DeviceState;
 pub use self::tensor_map::{Matrix, TensorMap};
-pub use self::watch::{Controls, Preference, Watched, Watcher};
+pub use self::watch::{Controls, Watched, Watcher};
 use crate::error::DeviceError;
 use crate::turns::Turns;
 
@@ -150,9 +150,9 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         self.controls().limited_shared_bytes(self.facts().shared_bytes)
     }
 
-    /// What is chosen where there is a choice, instead of the usual.
-    fn preference(&self) -> Option<Preference> {
-        self.controls().preference()
+    /// Whether NVIDIA's library computes what it can.
+    fn uses_library(&self) -> bool {
+        self.controls().uses_library()
     }
 
     /// Whether the device has failed in a way that only a new process can undo.

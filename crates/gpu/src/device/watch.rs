@@ -1,7 +1,8 @@
 //! What tests and measurements change about a device: who watches its launches, how capable it acts, and
-//! which kernels it prefers.
+//! whether NVIDIA's library computes.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toller_ir::locked;
@@ -55,15 +56,6 @@ impl fmt::Display for Watched {
 /// Is called twice for every launch. A device that has a watcher waits for each kernel.
 pub type Watcher = Arc<dyn Fn(&Watched) + Send + Sync>;
 
-/// What computes instead of the usual kernels, to be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preference {
-    /// Kernels with bulk tensor copies, where there are any.
-    BulkCopies,
-    /// NVIDIA's cuBLASLt, for linear layers in f16 that are not gated.
-    Library,
-}
-
 /// What can be changed about an opened device.
 #[derive(Default)]
 pub struct Controls {
@@ -71,7 +63,7 @@ pub struct Controls {
     most_capability: Mutex<Option<(u32, u32)>>,
     most_multiprocessors: Mutex<Option<u32>>,
     most_shared_bytes: Mutex<Option<u32>>,
-    preference: Mutex<Option<Preference>>,
+    uses_library: AtomicBool,
 }
 
 impl Controls {
@@ -110,13 +102,13 @@ impl Controls {
         locked(&self.most_shared_bytes).map_or(bytes, |most| most.min(bytes))
     }
 
-    /// Chooses what computes, from the next model or search on.
-    pub fn prefer(&self, preference: Preference) {
-        *locked(&self.preference) = Some(preference);
+    /// Leaves linear layers in f16 that are not gated to NVIDIA's cuBLASLt, from the next model on.
+    pub fn use_library(&self) {
+        self.uses_library.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn preference(&self) -> Option<Preference> {
-        *locked(&self.preference)
+    pub(super) fn uses_library(&self) -> bool {
+        self.uses_library.load(Ordering::Relaxed)
     }
 
     /// The compute capability that a device of this capability acts with.

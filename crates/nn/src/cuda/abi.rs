@@ -188,6 +188,9 @@ pub(crate) struct Rows {
     pub(crate) reserved: u32,
 }
 
+/// The widest rows that norms and embeddings keep in registers.
+pub(crate) const NORM_IN_REGISTERS: u32 = 1024;
+
 /// Threads of a block of most kernels.
 pub(crate) const NORM_THREADS: u32 = 256;
 /// Threads of a block of `product_*`.
@@ -201,8 +204,6 @@ pub(crate) const PRODUCT_ROWS: u32 = 128;
 pub(crate) const PRODUCT_SLICE: u32 = 128;
 /// Stages of a product.
 pub(crate) const PRODUCT_STAGES: u32 = 3;
-/// The same with wgmma.
-pub(crate) const PRODUCT_STAGES_WGMMA: u32 = 4;
 /// The same for few rows.
 pub(crate) const PRODUCT_STAGES_FEW: u32 = 6;
 

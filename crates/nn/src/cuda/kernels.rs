@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Matrix, Preference};
+use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Matrix};
 
 use super::abi;
 use super::number::{Number, UNIT};
@@ -65,9 +65,7 @@ const NARROW: Tile = Tile::copying(64, abi::PRODUCT_STAGES, by_number!("product"
 const MIDDLE: Tile = Tile::copying(128, abi::PRODUCT_STAGES, by_number!("product", "_128"));
 /// In f16 and bf16.
 const WIDE: Tile = Tile::copying(256, abi::PRODUCT_STAGES, by_number!("product", "_256"));
-/// In f16 and bf16, where there is wgmma.
-const WGMMA: Tile = Tile::copying(256, abi::PRODUCT_STAGES_WGMMA, by_number!("product", "_wgmma"));
-/// Replaces it on devices that prefer bulk copies.
+/// In f16 and bf16, where there are wgmma and bulk copies.
 const TMA: Tile = Tile {
     rows: abi::PRODUCT_TMA_ROWS,
     columns: abi::PRODUCT_TMA_COLUMNS as usize,
@@ -77,8 +75,8 @@ const TMA: Tile = Tile {
     names: by_number!("product", "_tma"),
 };
 
-/// The only compute capability with wgmma.
-const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
+/// The only compute capability with wgmma and bulk copies.
+const BULK_CAPABILITY: (u32, u32) = (9, 0);
 
 /// The tile for a weight of this many rows, and many rows of states.
 fn tile(number: Number, weight_rows: usize, device: &dyn Device) -> &'static Tile {
@@ -91,18 +89,14 @@ fn tile(number: Number, weight_rows: usize, device: &dyn Device) -> &'static Til
         _ if weight_rows <= NARROW.columns => &NARROW,
         Number::F32 => &MIDDLE,
         Number::F16 | Number::Bf16 if copies_in_bulk(device) && suits(&TMA, 4) => &TMA,
-        Number::F16 | Number::Bf16 if has_wgmma(device) && suits(&WGMMA, 4) => &WGMMA,
         Number::F16 | Number::Bf16 if suits(&WIDE, 8) => &WIDE,
         Number::F16 | Number::Bf16 => &MIDDLE,
     }
 }
 
-fn has_wgmma(device: &dyn Device) -> bool {
-    device.facts().capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY
-}
-
+/// A newer device that acts as an older one still has no kernels with bulk copies.
 fn copies_in_bulk(device: &dyn Device) -> bool {
-    has_wgmma(device) && device.preference() == Some(Preference::BulkCopies)
+    device.facts().capability == BULK_CAPABILITY && device.capability() == BULK_CAPABILITY
 }
 
 /// Rows of the tiles of most products.
@@ -166,7 +160,7 @@ impl Kernels {
         unsafe { self.norm_like(kernel, args.rows, args.width, &args) }
     }
 
-    /// A kernel whose warps keep a row in shared memory.
+    /// A kernel whose warps keep a row in registers, or a wide one in shared memory.
     ///
     /// # Safety
     /// `args` is what the kernel takes, and keeps the contract of [`Kernels`].
@@ -177,9 +171,13 @@ impl Kernels {
         width: u32,
         args: &T,
     ) -> Result<(), DeviceError> {
-        let of_warp = width.next_multiple_of(UNIT as u32) * size_of::<f32>() as u32;
-        // As many warps as have room in the shared memory that every kernel may use; wide rows need more.
-        let warps = (COMMON_SHARED_BYTES / of_warp).clamp(1, abi::NORM_THREADS / WARP);
+        let of_warp = match width {
+            ..=abi::NORM_IN_REGISTERS => 0,
+            _ => width.next_multiple_of(UNIT as u32) * size_of::<f32>() as u32,
+        };
+        // As many warps as have room in the shared memory that every kernel may use; very wide rows need more.
+        let most = abi::NORM_THREADS / WARP;
+        let warps = COMMON_SHARED_BYTES.checked_div(of_warp).map_or(most, |warps| warps.clamp(1, most));
         let blocks = rows.div_ceil(warps).min(32 * self.device.multiprocessors());
         // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.device.run(kernel, [blocks, 1, 1], warps * WARP, warps * of_warp, args) }
@@ -328,7 +326,7 @@ pub(super) fn names() -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use toller_gpu::{Devices, Preference};
+    use toller_gpu::Devices;
 
     use super::{Kernels, Number, abi, names, operation_of, tile};
 
@@ -346,7 +344,7 @@ mod tests {
         };
         assert_eq!(tile_of(Number::F16, 16, 768), ("f16_few", 12));
         assert_eq!(tile_of(Number::F16, 512, 2304), ("f16_few", 144));
-        assert_eq!(tile_of(Number::F16, 1024, 2304), ("f16_wgmma", 72));
+        assert_eq!(tile_of(Number::F16, 1344, 2304), ("f16_tma", 84));
         assert_eq!(tile_of(Number::F32, 16, 3072), ("f32_few", 48));
         assert_eq!(tile_of(Number::F32, 16_896, 768), ("f32_128", 792));
     }
@@ -358,11 +356,9 @@ mod tests {
     }
 
     #[test]
-    fn bulk_copies_are_for_wide_layers_and_only_where_they_are_preferred() {
+    fn bulk_copies_are_for_wide_layers_of_hopper() {
         let devices = Devices::shim(&[1 << 20]);
         let is_bulk = |number, rows| tile(number, rows, &**devices.iter().next().expect("a device")).is_bulk;
-        assert!(!is_bulk(Number::F16, 768));
-        devices.prefer(Preference::BulkCopies);
         for of_bert in [384, 768, 1152, 1536, 2304, 3072] {
             assert!(is_bulk(Number::F16, of_bert) && is_bulk(Number::Bf16, of_bert), "{of_bert}");
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use half::bf16;
-use toller_gpu::{Address, Device, DeviceError, LibraryProduct, Memory, Preference};
+use toller_gpu::{Address, Device, DeviceError, LibraryProduct, Memory};
 
 use super::abi;
 use super::kernels::padded_head;
@@ -74,7 +74,7 @@ impl CudaLinear {
         number: Number,
         layer: &LinearParameters<'_>,
     ) -> Result<Self, NnError> {
-        let by_library = number == Number::F16 && device.preference() == Some(Preference::Library);
+        let by_library = number == Number::F16 && device.uses_library();
         let library_bias = || {
             let zeros = vec![0.0; layer.outputs()];
             upload(device, layer.bias.unwrap_or(&zeros), layer.outputs(), number)

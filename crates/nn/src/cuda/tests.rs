@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier, LazyLock, Mutex};
 use std::thread::ThreadId;
 
-use toller_gpu::{Devices, KernelTimes, Memory, Preference, Watcher};
+use toller_gpu::{Devices, KernelTimes, Memory, Watcher};
 
 use super::number::Number;
 use super::{Cuda, abi, kernels};
@@ -27,7 +27,6 @@ const PRECISIONS: [(Precision, f64); 3] =
 pub(crate) enum Kernels {
     OfH100,
     OfA100,
-    WithBulkCopies,
     OfLibrary,
 }
 
@@ -46,8 +45,7 @@ fn devices(kernels: Kernels) -> Devices {
     match kernels {
         Kernels::OfH100 => devices.limit_capability((9, 0)),
         Kernels::OfA100 => devices.limit_capability((8, 0)),
-        Kernels::WithBulkCopies => devices.prefer(Preference::BulkCopies),
-        Kernels::OfLibrary => devices.prefer(Preference::Library),
+        Kernels::OfLibrary => devices.use_library(),
     }
     devices
 }
@@ -55,10 +53,10 @@ fn devices(kernels: Kernels) -> Devices {
 /// The machine's GPU if it has one: opened once for each choice, since opening takes longer than a test.
 /// With the environment variable TOLLER_WATCH_LAUNCHES, every launch on it is printed.
 fn of_machine(kernels: Kernels) -> Option<Devices> {
-    static OPENED: LazyLock<[Option<Devices>; 4]> = LazyLock::new(|| {
+    static OPENED: LazyLock<[Option<Devices>; 3]> = LazyLock::new(|| {
         let is_set = |name: &str| std::env::var_os(name).is_some();
         let [prints, is_needed] = ["TOLLER_WATCH_LAUNCHES", "TOLLER_NEEDS_GPU"].map(is_set);
-        [(); 4].map(|()| Devices::of_machine(prints, is_needed))
+        [(); 3].map(|()| Devices::of_machine(prints, is_needed))
     });
     OPENED[kernels as usize].clone()
 }
@@ -73,12 +71,12 @@ fn constants_and_names_are_those_of_the_header() {
         ("TOLLER_ENCODER_TABLES", abi::TABLES as u32),
         ("TOLLER_ENCODER_POOLINGS", abi::POOLINGS as u32),
         ("TOLLER_NORM_THREADS", abi::NORM_THREADS),
+        ("TOLLER_NORM_IN_REGISTERS", abi::NORM_IN_REGISTERS),
         ("TOLLER_PRODUCT_THREADS", abi::PRODUCT_THREADS),
         ("TOLLER_ATTENTION_THREADS", abi::ATTENTION_THREADS),
         ("TOLLER_PRODUCT_ROWS", abi::PRODUCT_ROWS),
         ("TOLLER_PRODUCT_SLICE", abi::PRODUCT_SLICE),
         ("TOLLER_PRODUCT_STAGES", abi::PRODUCT_STAGES),
-        ("TOLLER_PRODUCT_STAGES_WGMMA", abi::PRODUCT_STAGES_WGMMA),
         ("TOLLER_PRODUCT_STAGES_FEW", abi::PRODUCT_STAGES_FEW),
         ("TOLLER_ATTENTION_QUERIES", abi::ATTENTION_QUERIES),
         ("TOLLER_ATTENTION_KEYS", abi::ATTENTION_KEYS),
@@ -128,11 +126,6 @@ mod products_at_the_edges_of_tiles {
     #[test]
     fn kernels_of_sm_80() {
         are_near(Kernels::OfA100);
-    }
-
-    #[test]
-    fn bulk_copies() {
-        are_near(Kernels::WithBulkCopies);
     }
 }
 

@@ -185,11 +185,10 @@ pub(crate) const SCAN_ROWS: u32 = 128;
 /// Bytes of each row in a stage of its pipeline.
 pub(crate) const SCAN_SLICE: u32 = 128;
 
-// Stages of its pipeline, by the queries of a tile, and with wgmma.
+// Stages of its pipeline, by the queries of a tile.
 pub(crate) const SCAN_STAGES_8: u32 = 4;
 pub(crate) const SCAN_STAGES_64: u32 = 3;
 pub(crate) const SCAN_STAGES_256: u32 = 3;
-pub(crate) const SCAN_STAGES_WGMMA: u32 = 4;
 
 /// One tile in this many is a sample of them.
 pub(crate) const SCAN_SAMPLE: u32 = 32;

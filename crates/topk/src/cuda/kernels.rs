@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toller_gpu::{Device, DeviceError, Matrix, Preference, Queue};
+use toller_gpu::{Device, DeviceError, Matrix, Queue};
 
 use super::abi;
 use crate::collection::Vectors;
@@ -102,12 +102,7 @@ const VARIANTS: [Variant; 3] = [
     Variant::copying(256, abi::SCAN_STAGES_256, 1, by_dtype!("toller_ip_topk_scan_", "_256")),
 ];
 
-/// Replaces the widest variant on devices that have wgmma.
-const WGMMA: Variant =
-    Variant::copying(256, abi::SCAN_STAGES_WGMMA, 1, by_dtype!("toller_ip_topk_scan_", "_wgmma"));
-
-/// Replaces it in turn on devices that prefer bulk copies. It becomes the default when a GPU has shown that
-/// it is faster.
+/// Replaces the widest variant on devices that have wgmma and bulk copies.
 const TMA: Variant = Variant {
     rows: abi::SCAN_TMA_ROWS,
     width: abi::SCAN_TMA_QUERIES,
@@ -118,8 +113,8 @@ const TMA: Variant = Variant {
     names: by_dtype!("toller_ip_topk_scan_", "_tma"),
 };
 
-/// The only compute capability with wgmma.
-const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
+/// The only compute capability with wgmma and bulk copies.
+const BULK_CAPABILITY: (u32, u32) = (9, 0);
 
 /// The most pairs for each query of a group: those of one query fill a tile of 8.
 pub(crate) const MOST_PAIRS_OF_QUERY: usize = 4;
@@ -128,15 +123,11 @@ pub(crate) const MOST_PAIRS_OF_QUERY: usize = 4;
 fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
     let facts = device.facts();
     let [narrow @ .., widest] = &VARIANTS;
-    // A newer device that acts as an older one still does not have wgmma.
-    let has_wgmma = facts.capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY;
+    // A newer device that acts as an older one still has no kernels with bulk copies.
+    let copies_in_bulk = facts.capability == BULK_CAPABILITY && device.capability() == BULK_CAPABILITY;
     let fits = |variant: &&Variant| variant.shared_bytes <= device.shared_bytes();
     let wide = narrow.iter().find(|variant| variant.width as usize >= queries);
-    let wide = wide.unwrap_or(match has_wgmma {
-        true if device.preference() == Some(Preference::BulkCopies) => &TMA,
-        true => &WGMMA,
-        false => widest,
-    });
+    let wide = wide.unwrap_or(if copies_in_bulk { &TMA } else { widest });
     if fits(&wide) {
         return wide;
     }

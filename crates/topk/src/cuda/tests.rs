@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use half::f16;
-use toller_gpu::{DeviceError, Devices, KernelTimes, Preference, Watcher};
+use toller_gpu::{DeviceError, Devices, KernelTimes, Watcher};
 use toller_ir::{DocOrd, Explain};
 
 use super::kernels::{Kernels, MOST_PAIRS_OF_QUERY};
@@ -71,7 +71,6 @@ fn constants_and_names_are_those_of_the_header() {
         ("TOLLER_SCAN_TMA_THREADS", abi::SCAN_TMA_THREADS),
         ("TOLLER_SCAN_TMA_HITS", abi::SCAN_TMA_HITS),
         ("TOLLER_SCAN_STAGES_256", abi::SCAN_STAGES_256),
-        ("TOLLER_SCAN_STAGES_WGMMA", abi::SCAN_STAGES_WGMMA),
     ] {
         assert_eq!(defined(name), value, "{name}");
     }
@@ -92,21 +91,16 @@ fn constants_and_names_are_those_of_the_header() {
     assert_eq!(listed, kernels::names().into_iter().collect());
 }
 
-/// With the capabilities of an A100 and of an H100, and with bulk copies.
+/// With the capabilities of an A100 and of an H100.
 #[test]
 fn pairs_take_no_more_than_is_planned() {
-    for engine in ["256", "wgmma", "tma"] {
+    for (capability, widest) in [((8, 0), 256), ((9, 0), 192)] {
         let devices = Devices::shim(&[1 << 20]);
-        match engine {
-            "256" => devices.limit_capability((8, 0)),
-            "tma" => devices.prefer(Preference::BulkCopies),
-            _ => {}
-        }
+        devices.limit_capability(capability);
         let kernels = Kernels::new(devices.iter().next().unwrap().clone());
         for queries in [1, 2, 8, 9, 10, 63, 64, 65, 257, 6980, 8192] {
             let pairs = kernels.variant(queries).pairs(queries);
             assert!(2 * pairs >= queries && pairs <= MOST_PAIRS_OF_QUERY * queries, "{queries}: {pairs}");
-            let widest = if engine == "tma" { 192 } else { 256 };
             assert!(queries <= 64 || 2 * pairs == queries.next_multiple_of(widest), "{queries}: {pairs}");
         }
     }
@@ -201,7 +195,6 @@ fn bulk_copies_find_what_others_find() {
         [(Scan::Auto, "toller_ip_topk_scan_f32_tma"), (Scan::Int8, "toller_ip_topk_scan_int8_tma")]
     {
         let devices = Devices::shim(&[64 << 20]);
-        devices.prefer(Preference::BulkCopies);
         let times = KernelTimes::default();
         devices.watched(&times.watcher(), || search(&devices, &collection, &queries, k, scan));
         let launches = |name: &str| times.all().iter().find(|time| time.kernel == name).unwrap().launches;
@@ -281,20 +274,12 @@ fn small_sizes_on_every_device() {
 /// The kernels that the machine's GPU chooses. Each choice has its own test, so that one that fails does not
 /// hide what the others find.
 mod a_million_vectors {
-    use toller_gpu::Preference;
-
     use super::have_the_hits_of_the_cpu;
 
     #[test]
     #[ignore = "a million vectors: for a GPU, see scripts/device-check"]
     fn usual_kernels() {
         have_the_hits_of_the_cpu(&[(1, 10), (32, 1000), (1024, 100)], |_| ());
-    }
-
-    #[test]
-    #[ignore = "a million vectors: for a GPU, see scripts/device-check"]
-    fn bulk_copies() {
-        have_the_hits_of_the_cpu(&[(1024, 100)], |devices| devices.prefer(Preference::BulkCopies));
     }
 
     #[test]

@@ -46,11 +46,6 @@ fn tile_256() {
 }
 
 #[test]
-fn wgmma() {
-    costs_no_hits(Engine::Wgmma);
-}
-
-#[test]
 fn tma() {
     costs_no_hits(Engine::Tma);
 }

@@ -9,7 +9,7 @@ use toller_bench::search::Case;
 use toller_bench::{BenchError, Budget};
 use toller_encoder::Compute;
 use toller_engine::Device;
-use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes, Preference};
+use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes};
 use toller_simd::Isa;
 use toller_topk::cuda::DeviceSearch;
 use toller_topk::{Filter, IpTopkError, Scan, TopK};
@@ -18,52 +18,19 @@ use super::options::BenchOptions;
 use super::output::giga;
 use super::search_source::Source;
 use crate::args::device;
-use crate::error::{Remedied, UsageError};
+use crate::error::Remedied;
 use crate::ui::Ui;
 use crate::{engine, flags};
 
-/// Which of a device's kernels search.
-#[derive(Clone, Copy)]
-pub(super) struct KernelChoice {
-    /// As for at most this compute capability.
-    pub(super) capability: Option<(u32, u32)>,
-    /// Other kernels than the usual.
-    pub(super) preference: Option<Preference>,
+/// A compute capability, as kernels are chosen for.
+pub(super) type Capability = (u32, u32);
+
+/// Reads a compute capability from a flag.
+pub(super) fn capability(text: &str) -> Result<Capability, String> {
+    let numbers =
+        text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    numbers.ok_or_else(|| "two numbers, as in 8.0".to_owned())
 }
-
-impl KernelChoice {
-    /// Whether it is another choice than the usual.
-    pub(super) fn is_made(self) -> bool {
-        self.capability.is_some() || self.preference.is_some()
-    }
-
-    /// Opens the devices, which follow the choice.
-    fn open(self, device: Device, ui: &Ui) -> crate::Result<Option<Devices>> {
-        let engine = engine::open_preferring(self.preference, ui)?;
-        let devices = engine.devices(device).map_err(engine::in_flags)?;
-        if let (Some(devices), Some(capability)) = (&devices, self.capability) {
-            devices.limit_capability(capability);
-        }
-        if let (Some(devices), Some(Preference::BulkCopies)) = (&devices, self.preference) {
-            check_bulk_copies(devices)?;
-        }
-        Ok(devices)
-    }
-}
-
-/// Refuses devices without kernels with bulk tensor copies.
-pub(super) fn check_bulk_copies(devices: &Devices) -> Result<(), UsageError> {
-    match devices.facts().find(|facts| facts.capability != BULK_COPIES_CAPABILITY) {
-        None => Ok(()),
-        Some(facts) => {
-            let message = format!("{} has no kernels with bulk tensor copies", facts.name);
-            Err(UsageError::new(message, "leave --bulk-copies out"))
-        }
-    }
-}
-
-/// The only compute capability with them.
-const BULK_COPIES_CAPABILITY: (u32, u32) = (9, 0);
 
 /// That cuBLAS is missing, and where to get it.
 fn no_cublas() -> String {
@@ -120,9 +87,18 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Opens the device, and chooses its kernels.
-    pub(super) fn open(device: Device, choice: KernelChoice, threads: usize, ui: &Ui) -> crate::Result<Self> {
+    pub(super) fn open(
+        device: Device,
+        capability: Option<Capability>,
+        threads: usize,
+        ui: &Ui,
+    ) -> crate::Result<Self> {
         device::check(device)?;
-        let devices = choice.open(device, ui)?;
+        let engine = engine::open_adjusting(
+            move |devices| capability.iter().for_each(|&most| devices.limit_capability(most)),
+            ui,
+        )?;
+        let devices = engine.devices(device).map_err(engine::in_flags)?;
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }
 

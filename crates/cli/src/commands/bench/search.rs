@@ -9,10 +9,10 @@ use toller_bench::limits::Limits;
 use toller_bench::search::{Case, Point, measure_search};
 use toller_engine::Device;
 use toller_files::FileError;
-use toller_gpu::{KernelTime, Preference};
+use toller_gpu::KernelTime;
 use toller_topk::Scan;
 
-use super::machine::{KernelChoice, Machine};
+use super::machine::{Capability, Machine, capability};
 use super::options::{BenchOptions, ascending};
 use super::output::{
     KERNEL_HEADER, LATENCY_HEADER, Table, giga, kernel_cells, kernels_json, latency_cells, share,
@@ -48,11 +48,7 @@ pub struct BenchSearchArgs {
 
     /// Choose kernels as for GPUs of at most this compute capability
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability)]
-    capability: Option<(u32, u32)>,
-
-    /// Choose kernels with bulk tensor copies, which GPUs of compute capability 9.0 have
-    #[arg(long, conflicts_with = "capability")]
-    bulk_copies: bool,
+    capability: Option<Capability>,
 
     /// Measure each kernel in one more search, in which every launch is waited for
     #[arg(long)]
@@ -68,12 +64,6 @@ pub struct BenchSearchArgs {
 
     #[command(flatten)]
     options: BenchOptions,
-}
-
-fn capability(text: &str) -> Result<(u32, u32), String> {
-    let numbers =
-        text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    numbers.ok_or_else(|| "two numbers, as in 8.0".to_owned())
 }
 
 /// A figure: a measured search, and the times of its kernels if they were asked for.
@@ -96,12 +86,10 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
-    let preference = args.bulk_copies.then_some(Preference::BulkCopies);
-    let choice = KernelChoice { capability: args.capability, preference };
-    let mut machine = Machine::open(args.device, choice, threads, ui)?;
-    if (args.kernel_times || args.check_hits || choice.is_made()) && !machine.has_kernels() {
-        let message = "--kernel-times, --check-hits, --capability and --bulk-copies are for GPUs, and this search \
-                       runs on the CPU";
+    let mut machine = Machine::open(args.device, args.capability, threads, ui)?;
+    if (args.kernel_times || args.check_hits || args.capability.is_some()) && !machine.has_kernels() {
+        let message =
+            "--kernel-times, --check-hits and --capability are for GPUs, and this search runs on the CPU";
         return Err(UsageError::new(message, "add --device cuda").into());
     }
     let mut log = args.log.as_ref().map(|path| Log::open(path, &args.source)).transpose()?;

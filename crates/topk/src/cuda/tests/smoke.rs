@@ -1,7 +1,7 @@
 //! A small search with every type and every engine of the scan. Each is a test of its own, so that the first
 //! run on a machine can give each a process, and learn which of them fails or hangs.
 
-use toller_gpu::{Devices, KernelTimes, Preference};
+use toller_gpu::{Devices, KernelTimes};
 use toller_ir::{DocOrd, Filter};
 
 use super::{numbers, of_machine, opened};
@@ -14,7 +14,6 @@ pub(crate) enum Engine {
     Tile8,
     Tile64,
     Tile256,
-    Wgmma,
     Tma,
 }
 
@@ -25,7 +24,6 @@ impl Engine {
             Self::Tile8 => ("8", 5, (8, 0)),
             Self::Tile64 => ("64", 20, (8, 0)),
             Self::Tile256 => ("256", 70, (8, 0)),
-            Self::Wgmma => ("wgmma", 70, (9, 0)),
             Self::Tma => ("tma", 70, (9, 0)),
         }
     }
@@ -53,9 +51,6 @@ impl Engine {
         // As on a stand-in: each block has several tiles, so that rings of stages go round.
         devices.limit_multiprocessors(2);
         devices.limit_capability(capability);
-        if matches!(self, Self::Tma) {
-            devices.prefer(Preference::BulkCopies);
-        }
         Some(devices)
     }
 }
@@ -136,11 +131,6 @@ macro_rules! tests {
             #[test]
             fn tile_256() {
                 $search(Engine::Tile256);
-            }
-
-            #[test]
-            fn wgmma() {
-                $search(Engine::Wgmma);
             }
 
             #[test]

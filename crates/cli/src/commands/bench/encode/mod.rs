@@ -11,15 +11,15 @@ use toller_bench::encode::{measure_encode, measure_latency, scratch_spec};
 use toller_bench::figures::encode_figure;
 use toller_bench::{Budget, Pass, Words};
 use toller_encoder::{Compute, DualEncoder, Role, TextInput};
-use toller_engine::Encoder;
-use toller_gpu::Preference;
+use toller_engine::{Encoder, Engine};
+use toller_gpu::Devices;
 use toller_nn::Precision;
 use toller_pipeline::{EncodeJob, PipelineError};
 use toller_store::StoreWriter;
 
 use self::report::{Latency, Needs, Report};
 use self::texts::{TextArgs, Texts};
-use super::machine::{MatrixLimit, check_bulk_copies};
+use super::machine::{Capability, MatrixLimit, capability};
 use super::options::{BenchOptions, ascending};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::ModelName;
@@ -34,12 +34,12 @@ pub struct BenchEncodeArgs {
     #[arg(long, value_name = "M")]
     model: ModelName,
 
-    /// Choose kernels with bulk tensor copies, which GPUs of compute capability 9.0 have
-    #[arg(long)]
-    bulk_copies: bool,
+    /// Choose kernels as for GPUs of at most this compute capability
+    #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability)]
+    capability: Option<Capability>,
 
     /// Multiply f16 layers by NVIDIA's cuBLASLt on GPUs, to compare with Toller's kernels
-    #[arg(long, conflicts_with = "bulk_copies")]
+    #[arg(long)]
     cublas: bool,
 
     #[command(flatten)]
@@ -57,31 +57,31 @@ pub struct BenchEncodeArgs {
 }
 
 impl BenchEncodeArgs {
-    /// What is measured instead of the usual kernels.
-    fn preference(&self) -> Option<Preference> {
-        match (self.bulk_copies, self.cublas) {
-            (true, _) => Some(Preference::BulkCopies),
-            (_, true) => Some(Preference::Library),
-            _ => None,
-        }
+    /// An engine whose devices have the kernels that are to be measured.
+    fn engine(&self, ui: &Ui) -> crate::Result<Engine> {
+        let (capability, uses_library) = (self.capability, self.cublas);
+        let adjust = move |devices: &Devices| {
+            capability.iter().for_each(|&most| devices.limit_capability(most));
+            if uses_library {
+                devices.use_library();
+            }
+        };
+        engine::open_adjusting(adjust, ui)
     }
 
     /// Refuses a choice of kernels that has no effect.
     fn check(&self, encoder: &Encoder) -> Result<(), UsageError> {
-        let Some(preference) = self.preference() else { return Ok(()) };
-        let flag = if self.cublas { "--cublas" } else { "--bulk-copies" };
-        let Compute::Gpus(devices) = encoder.compute() else {
+        let flags = [(self.capability.is_some(), "--capability"), (self.cublas, "--cublas")];
+        let Some((_, flag)) = flags.into_iter().find(|(is_given, _)| *is_given) else { return Ok(()) };
+        let Compute::Gpus(_) = encoder.compute() else {
             let message = format!("{flag} is for GPUs, and this model runs on the CPU or through candle");
             return Err(UsageError::new(message, "add --device cuda"));
         };
-        match preference {
-            Preference::BulkCopies => check_bulk_copies(devices),
-            Preference::Library if encoder.dtype() != Precision::F16 => {
-                let message = format!("{flag} is for f16, and this model computes in {}", encoder.dtype());
-                Err(UsageError::new(message, "add --dtype f16"))
-            }
-            Preference::Library => Ok(()),
+        if self.cublas && encoder.dtype() != Precision::F16 {
+            let message = format!("--cublas is for f16, and this model computes in {}", encoder.dtype());
+            return Err(UsageError::new(message, "add --dtype f16"));
         }
+        Ok(())
     }
 }
 
@@ -98,7 +98,7 @@ const QUERIES: usize = 256;
 pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
-    let engine = engine::open_preferring(args.preference(), ui)?;
+    let engine = args.engine(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
     args.check(&encoder)?;
     let model = encoder.model();
