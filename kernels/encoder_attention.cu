@@ -1,12 +1,13 @@
-// Attention for sm_80 and above: each type with three widths of heads.
+// Attention for sm_80 and above: each type with three widths of heads, and more queries a block for long texts.
 #include "encoder/attention.cuh"
 
 // Blocks of a multiprocessor, at least; 0 leaves it to the compiler.
-#define TOLLER_ATTENTION(TYPE, STATES, SIZE, BLOCKS)                                                                   \
+#define TOLLER_ATTENTION_OF(NAME, STATES, SIZE, GROUPS, BLOCKS)                                                        \
     extern "C" __global__ void __launch_bounds__(TOLLER_ATTENTION_THREADS, BLOCKS)                                     \
-        toller_encoder_attention_##TYPE##_##SIZE(const __grid_constant__ toller_attention_args args) {                 \
-        attend<STATES, SIZE>(args);                                                                                    \
+        toller_encoder_attention_##NAME(const __grid_constant__ toller_attention_args args) {                          \
+        attend<STATES, SIZE, GROUPS>(args);                                                                            \
     }
+#define TOLLER_ATTENTION(TYPE, STATES, SIZE, BLOCKS) TOLLER_ATTENTION_OF(TYPE##_##SIZE, STATES, SIZE, 1, BLOCKS)
 
 TOLLER_ATTENTION(f16, StatesF16, 32, 4)
 TOLLER_ATTENTION(f16, StatesF16, 64, 4)
@@ -17,3 +18,8 @@ TOLLER_ATTENTION(bf16, StatesBf16, 128, 0)
 TOLLER_ATTENTION(f32, StatesF32, 32, 0)
 TOLLER_ATTENTION(f32, StatesF32, 64, 0)
 TOLLER_ATTENTION(f32, StatesF32, 128, 0)
+
+TOLLER_ATTENTION_OF(f16_32_long, StatesF16, 32, 2, 3)
+TOLLER_ATTENTION_OF(f16_64_long, StatesF16, 64, 2, 2)
+TOLLER_ATTENTION_OF(bf16_32_long, StatesBf16, 32, 2, 3)
+TOLLER_ATTENTION_OF(bf16_64_long, StatesBf16, 64, 2, 2)

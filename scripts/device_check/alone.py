@@ -15,6 +15,7 @@ PROGRAMS = [
     ("scan-l2-128", "scan.cu", ["-DTOLLER_L2_PREFETCH=128"]),
     ("scan-l2-256", "scan.cu", ["-DTOLLER_L2_PREFETCH=256"]),
     ("products", "products.cu", []),
+    ("layers", "layers.cu", []),
 ]
 # The program whose kernels are profiled.
 PROFILED = "scan"

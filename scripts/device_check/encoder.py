@@ -22,8 +22,8 @@ SECONDS = 220
 SCORES = 1e-4
 # The largest error of a vector in f16, relative to its length: what f16 may cost is 2e-3 for real models.
 DEEP = 5e-3
-# Tests of the products, by engine, the engine with bulk copies, and the test of cuBLASLt's products.
-PRODUCTS, BULK_COPIES, LIBRARY = "products_at_the_edges_of_tiles", "bulk_copies", "products_of_the_library_are_near"
+# The test of cuBLASLt's products.
+LIBRARY = "products_of_the_library_are_near"
 WORDS = "the of a dog search text query answer water river paper light house green music train".split()
 
 
@@ -44,29 +44,25 @@ class Encoder:
         slow = self.check.is_stand_in
         until = None if slow else time.monotonic() + SECONDS
         step = lambda name, seconds, work: self.runner.step(f"encoder: {name}", seconds if not slow else 300, work, until)
-        # Bulk copies are not chosen by default: a fault of theirs must not hide what the usual kernels do.
         step("tests", 60 if not slow else 900, lambda: self.check.tests(
-            "encoder tests", "cuda::", "a_gpu_is_near", "--skip", BULK_COPIES, "--skip", LIBRARY, program="tests-encoder"))
+            "encoder tests", "cuda::", "a_gpu_is_near", "--skip", LIBRARY, program="tests-encoder"))
         step("tests of cuBLASLt", 30 if not slow else 300, self.library)
         step("whole commands", 60, self.whole)
         with tempfile.TemporaryDirectory() as name:
             model = Path(name) / "model"
             parity = lambda dtype: step(f"parity in {dtype}", 30, lambda: self.parity(dtype))
             rates = lambda dtype: step(f"rates in {dtype}", 40, lambda: self.rates(model, dtype))
-            bulk_copies = lambda dtype: step(f"bulk copies in {dtype}", 40, lambda: self.bulk_copies(model, dtype))
             parity(DTYPE)
             step(f"twelve layers in {DTYPE}", 40, lambda: self.deep(model))
             self.check.wait_for_compilers()
             rates(DTYPE)
             step(f"cuBLASLt in {DTYPE}", 40, lambda: self.library_rates(model))
+            step(f"candidates in {DTYPE}", 40, lambda: self.rates(model, DTYPE, " with candidates", "--candidates"))
             step("peers", 90, lambda: self.peers(model))
-            step("tests of bulk copies", 30 if not slow else 300, lambda: self.check.bulk_copies(
-                lambda: self.check.tests("encoder tests of bulk copies", f"cuda::tests::{PRODUCTS}::{BULK_COPIES}", program="tests-encoder")))
-            bulk_copies(DTYPE)
             for work in [parity, rates]:
                 for dtype in OTHERS:
                     work(dtype)
-            bulk_copies(OTHERS[0])
+            step(f"kernels of sm_80 in {DTYPE}", 40, lambda: self.rates(model, DTYPE, " as sm_80", "--capability", "8.0"))
 
     def make(self, model):
         """Makes the random model if no step before has made it."""
@@ -131,10 +127,6 @@ class Encoder:
         numbers = array.array("f", content[header:])
         dim = len(numbers) // count
         return [numbers[row * dim:(row + 1) * dim] for row in range(count)]
-
-    def bulk_copies(self, model, dtype):
-        """The rates by the kernels with bulk copies, which are not chosen by default."""
-        self.check.bulk_copies(lambda: self.rates(model, dtype, " with bulk copies", "--bulk-copies"))
 
     def library(self):
         """The products of cuBLASLt, which device-check and users can do without."""

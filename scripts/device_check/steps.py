@@ -15,16 +15,14 @@ from .printed import UNFINISHED, outcomes, problem_of_tests, result, with_launch
 from .runner import Failed, Problem, Skipped, take_lines
 
 # The sizes of MS MARCO's passages and of its small set of development queries.
-FULL = {"dim": 768, "large": 8_841_823, "small": 1_000_000, "ends": [1, 6980], "middle": [32, 1024], "k": [10, 1000]}
-TINY = {"dim": 32, "large": 600, "small": 400, "ends": [1, 70], "middle": [3], "k": [10]}
+FULL = {"dim": 768, "large": 8_841_823, "small": 1_000_000, "ends": [1, 6980], "middle": [32, 1024], "k": [10, 1000], "memory": 6}
+TINY = {"dim": 32, "large": 600, "small": 400, "ends": [1, 70], "middle": [3], "k": [10], "memory": 0.1}
 DTYPES = ["f16", "bf16", "f32", "int8"]
-ENGINES = ["tile_8", "tile_64", "tile_256", "wgmma", "tma"]
+ENGINES = ["tile_8", "tile_64", "tile_256", "tma"]
 SMOKE = "cuda::tests::smoke"
 ENCODER_PRODUCTS = "cuda::tests::products_at"
 MILLION = "cuda::tests::a_million_vectors"
 HARD_DATA = "tests::hard_data"
-# The engine with bulk copies, which is not chosen by default: its faults must not hide what the others do.
-BULK_COPIES = "tma"
 # The steps that need the benchmarks of kernels/bench.
 COMPILERS, ALONE, PROFILE = "nvcc for the kernels alone", "kernels alone", "profile"
 # All smoke tests together, in seconds: hanging tests must not take the time of everything else.
@@ -85,13 +83,11 @@ class Check:
         large, small, ends, middle = sizes["large"], sizes["small"], sizes["ends"], sizes["middle"]
         for scan, seconds in [("f16", 100), ("int8", 80)]:
             step(f"search: full size {scan}", seconds, lambda: self.ours(large, ends, scan))
-        step("a million vectors by bulk copies", MILLION_SECONDS, lambda: self.bulk_copies(lambda: self.million("bulk_copies")))
-        # Of many queries: for few, the usual kernels search.
-        step("search: full size by bulk copies", 100,
-             lambda: self.bulk_copies(lambda: self.ours(large, ends[-1:], "f16,int8", "with bulk copies", "--bulk-copies")))
         step("peers: full size", 90, lambda: self.peers(large, ends))
         step(ALONE, 90, self.alone)
         step(PROFILE, 60, self.profile)
+        # More vectors than fit: most are copied for every search.
+        step("search: full size, streamed", 60, lambda: self.ours(large, ends[-1:], "f16", "streamed", "--memory", sizes["memory"]))
         step("a million vectors by kernels of sm_80", MILLION_SECONDS, lambda: self.million("kernels_of_sm_80"))
         step("search: smaller by kernels of sm_80", 40, lambda: self.ours(small, ends, "f16", "as sm_80", "--capability", "8.0"))
         step("search: smaller", 60, lambda: self.ours(small, [*ends, *middle], "f16,int8"))
@@ -191,13 +187,13 @@ class Check:
         return True
 
     def smoke_together(self):
-        """All smoke tests in one process, since each process takes seconds to open the GPU; but those with bulk copies."""
-        self.tests("smoke", SMOKE, "--skip", f"::{BULK_COPIES}", watched=True)
+        """All smoke tests in one process, since each process takes seconds to open the GPU."""
+        self.tests("smoke", SMOKE, watched=True)
 
     def smoke_order(self):
-        """Types and engines. First come those whose tests have passed in one process, then those with bulk copies, and last what that
-        process could not finish: if it hangs again, the others have run."""
-        place = lambda pair: 2 if pair[1] == BULK_COPIES else {"ok": 0, UNFINISHED: 3}.get(self.outcomes.get(smoke_test(*pair)), 1)
+        """Types and engines. First come those whose tests have passed in one process, and last what that process could not finish: if it
+        hangs again, the others have run."""
+        place = lambda pair: {"ok": 0, UNFINISHED: 2}.get(self.outcomes.get(smoke_test(*pair)), 1)
         return sorted(itertools.product(DTYPES, ENGINES), key=place)
 
     def smoke(self, dtype, engine):
@@ -226,7 +222,7 @@ class Check:
         """Hits that bounds which are too narrow would lose, with every engine."""
         if self.is_stand_in:
             raise Skipped("CI does the same")
-        self.tests("hard data", HARD_DATA, *([] if self.has_bulk_copies() else ["--skip", f"::{BULK_COPIES}"]))
+        self.tests("hard data", HARD_DATA)
 
     def million(self, kernels):
         if self.is_stand_in:
@@ -262,20 +258,6 @@ class Check:
             take_lines(log.read_text() if log.exists() else "", lambda figure: self.report["figures"].append(
                 {"peer": f"toller {figure['scan']}{suffix}", **figure, "seconds": figure["seconds"]["median"]}))
             log.unlink(missing_ok=True)
-
-    def has_bulk_copies(self):
-        """Whether the smoke tests with bulk copies have passed, as far as they are chosen."""
-        chosen = [dtype for dtype in DTYPES if self.runner.is_chosen(f"smoke: {dtype} {BULK_COPIES}")]
-        return all(self.outcomes.get(smoke_test(dtype, BULK_COPIES)) == "ok" for dtype in chosen)
-
-    def bulk_copies(self, work):
-        """Does `work` with the kernels with bulk copies."""
-        gpus = self.report["doctor"]["gpus"]
-        if gpus and gpus[0]["compute_capability"] != "9.0":
-            raise Skipped("only GPUs of compute capability 9.0 have them")
-        if not self.has_bulk_copies():
-            raise Skipped("their smoke tests have not passed")
-        work()
 
     def peers(self, vectors, queries):
         command = [sys.executable, self.folder / PEERS, "--vectors", vectors, "--dim", self.sizes["dim"], "--queries",
@@ -328,7 +310,7 @@ class Check:
         if not ncu or not self.compilers:
             raise Skipped("ncu or nvcc is not installed")
         sections = ["SpeedOfLight", "WarpStateStats"]
-        kernels = "regex:bench_scan_(f16_8|f16_64|f16_256|f16_wgmma|int8_wgmma|f16_tma|int8_tma)$"
+        kernels = "regex:bench_scan_(f16_8|f16_64|f16_256|f16_tma|int8_tma)$"
         out = self.runner.output / "ncu.txt"
         self.runner.checked([ncu, "--clock-control", "none", "--kernel-name", kernels, *(part for name in sections for part in ["--section", name]),
                              "--log-file", out, self.compilers.profiled(self.runner.ends), "--once"])

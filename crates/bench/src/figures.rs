@@ -108,7 +108,7 @@ fn search_panel(points: &[Point], limits: &Limits, varied: Size) -> Panel {
         }
     }
     // The floor of the first scan. It does not depend on k, so any curve's sizes give it.
-    let floor = |point: &Point| limits.floor_secs(point.bytes, point.operations);
+    let floor = |point: &Point| limits.floor_secs(point.bytes, point.uploaded, point.operations);
     for &scan in scans.iter().take(1) {
         for &at in if varied == Size::Hits { &sizes[..] } else { &sizes[..1] } {
             let name = match varied {
@@ -258,14 +258,14 @@ mod tests {
                     let (bytes, operations) = (vectors as f64, (vectors * queries) as f64);
                     let (case, nominated) =
                         (Case { vectors, queries, k, scan: Scan::F32 }, Nominated::default());
-                    points.push(Point { case, timings, bytes, operations, nominated });
+                    points.push(Point { case, timings, bytes, uploaded: 0.0, operations, nominated });
                 }
             }
         }
         points
     }
 
-    const LIMITS: Limits = Limits { read_rate: 1e3, matrix_rate: 1e4 };
+    const LIMITS: Limits = Limits { read_rate: 1e3, upload_rate: f64::INFINITY, matrix_rate: 1e4 };
 
     #[test]
     fn a_panel_for_every_size_that_was_varied() {

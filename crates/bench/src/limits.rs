@@ -11,16 +11,19 @@ use crate::{BenchError, Budget, measure, timed, unit_vectors};
 pub struct Limits {
     /// Bytes read from memory, a second.
     pub read_rate: f64,
+    /// Bytes copied to a GPU, a second; infinite on the CPU.
+    pub upload_rate: f64,
     /// Multiplications and additions of a matrix product (f32 on the CPU, f16 on a GPU), a second; infinite
     /// where it is not known.
     pub matrix_rate: f64,
 }
 
 impl Limits {
-    /// The least seconds for reading these bytes and computing these operations, which overlap.
+    /// The least seconds for reading bytes, of which some are uploaded, and computing operations, which
+    /// overlap.
     #[must_use]
-    pub fn floor_secs(&self, bytes: f64, operations: f64) -> f64 {
-        (bytes / self.read_rate).max(operations / self.matrix_rate)
+    pub fn floor_secs(&self, bytes: f64, uploaded: f64, operations: f64) -> f64 {
+        (bytes / self.read_rate).max(uploaded / self.upload_rate).max(operations / self.matrix_rate)
     }
 }
 
@@ -98,8 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_is_the_slower_of_reading_and_computing() {
-        let limits = Limits { read_rate: 10.0, matrix_rate: 100.0 };
-        assert_eq!((limits.floor_secs(50.0, 100.0), limits.floor_secs(5.0, 100.0)), (5.0, 1.0));
+    fn the_floor_is_the_slowest_of_reading_uploading_and_computing() {
+        let limits = Limits { read_rate: 10.0, upload_rate: 2.0, matrix_rate: 100.0 };
+        let floors = [(50.0, 0.0), (5.0, 0.0), (50.0, 20.0)];
+        assert_eq!(
+            floors.map(|(bytes, uploaded)| limits.floor_secs(bytes, uploaded, 100.0)),
+            [5.0, 1.0, 10.0]
+        );
     }
 }

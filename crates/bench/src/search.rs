@@ -31,6 +31,8 @@ pub struct Point {
     pub timings: Timings,
     /// Bytes that a scan reads, once a batch.
     pub bytes: f64,
+    /// Bytes of them that are copied to a GPU in every search.
+    pub uploaded: f64,
     /// Multiplications and additions that scoring every vector takes.
     pub operations: f64,
     /// How many vectors were nominated to be scored again.
@@ -142,7 +144,7 @@ pub fn measure_search(
     })?;
     let operations = 2.0 * case.vectors as f64 * pool.dim as f64 * case.queries as f64;
     let nominated = Nominated { mean: sum as f64 / searched.max(1) as f64, max };
-    Ok(Point { case, timings, bytes: bytes as f64, operations, nominated })
+    Ok(Point { case, timings, bytes: bytes as f64, uploaded: 0.0, operations, nominated })
 }
 
 impl Point {
@@ -167,7 +169,7 @@ impl Point {
     /// The time that the limits allow, as a share of the time it took.
     #[must_use]
     pub fn share_of_floor(&self, limits: &Limits) -> f64 {
-        limits.floor_secs(self.bytes, self.operations) / self.timings.median()
+        limits.floor_secs(self.bytes, self.uploaded, self.operations) / self.timings.median()
     }
 }
 
@@ -201,7 +203,7 @@ mod tests {
         assert!(seconds >= 0.002, "{seconds}");
         assert_eq!(point.queries_per_sec(), 2.0 / seconds);
         assert_eq!((point.bytes_per_sec(), point.operations_per_sec()), (8000.0 / seconds, 8000.0 / seconds));
-        let limits = Limits { read_rate: 8000.0, matrix_rate: 4000.0 };
+        let limits = Limits { read_rate: 8000.0, upload_rate: f64::INFINITY, matrix_rate: 4000.0 };
         assert_eq!(point.share_of_floor(&limits), 2.0 / seconds);
         Ok(())
     }

@@ -24,10 +24,7 @@ pub fn open(ui: &Ui) -> crate::Result<Engine> {
 }
 
 /// The same, with other kernels on devices than the usual.
-pub fn open_adjusting(
-    adjust: impl Fn(&Devices) + Send + Sync + 'static,
-    ui: &Ui,
-) -> crate::Result<Engine> {
+pub fn open_adjusting(adjust: impl Fn(&Devices) + Send + Sync + 'static, ui: &Ui) -> crate::Result<Engine> {
     Ok(builder(ui).adjust(adjust).build()?)
 }
 

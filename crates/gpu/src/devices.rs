@@ -103,6 +103,16 @@ impl Devices {
         self.0.iter().for_each(|device| device.controls().limit_shared_bytes(most));
     }
 
+    /// Chooses kernels that no GPU has measured yet, where there are any.
+    pub fn try_candidates(&self) {
+        self.0.iter().for_each(|device| device.controls().try_candidates());
+    }
+
+    /// Plans as for devices with at most this many bytes of memory each.
+    pub fn limit_memory(&self, most: u64) {
+        self.0.iter().for_each(|device| device.controls().limit_memory(most));
+    }
+
     /// Leaves linear layers in f16 that are not gated to NVIDIA's cuBLASLt, from the next model on.
     pub fn use_library(&self) {
         self.0.iter().for_each(|device| device.controls().use_library());

@@ -150,6 +150,11 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         self.controls().limited_shared_bytes(self.facts().shared_bytes)
     }
 
+    /// Whether kernels are chosen that no GPU has measured yet.
+    fn tries_candidates(&self) -> bool {
+        self.controls().tries_candidates()
+    }
+
     /// Whether NVIDIA's library computes what it can.
     fn uses_library(&self) -> bool {
         self.controls().uses_library()
@@ -162,6 +167,11 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
 
     /// Bytes of memory that can still be allocated.
     fn free_bytes(&self) -> Result<u64, DeviceError>;
+
+    /// Bytes of memory that may be planned for: those that are free, unless the memory is limited.
+    fn available_bytes(&self) -> Result<u64, DeviceError> {
+        Ok(self.controls().limited_memory(self.facts().memory_bytes, self.free_bytes()?))
+    }
 
     /// Memory of `bytes` bytes, at least one, aligned to 256 bytes.
     fn allocate(&self, bytes: usize) -> Result<Address, DeviceError>;

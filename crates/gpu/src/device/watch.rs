@@ -63,7 +63,9 @@ pub struct Controls {
     most_capability: Mutex<Option<(u32, u32)>>,
     most_multiprocessors: Mutex<Option<u32>>,
     most_shared_bytes: Mutex<Option<u32>>,
+    most_memory: Mutex<Option<u64>>,
     uses_library: AtomicBool,
+    tries_candidates: AtomicBool,
 }
 
 impl Controls {
@@ -102,6 +104,16 @@ impl Controls {
         locked(&self.most_shared_bytes).map_or(bytes, |most| most.min(bytes))
     }
 
+    /// Plans as for a device with at most this many bytes of memory.
+    pub fn limit_memory(&self, most: u64) {
+        *locked(&self.most_memory) = Some(most);
+    }
+
+    /// The bytes that may be planned for, of a device that has `bytes`, of which `free` are free.
+    pub(super) fn limited_memory(&self, bytes: u64, free: u64) -> u64 {
+        locked(&self.most_memory).map_or(free, |most| free.saturating_sub(bytes.saturating_sub(most)))
+    }
+
     /// Leaves linear layers in f16 that are not gated to NVIDIA's cuBLASLt, from the next model on.
     pub fn use_library(&self) {
         self.uses_library.store(true, Ordering::Relaxed);
@@ -109,6 +121,15 @@ impl Controls {
 
     pub(super) fn uses_library(&self) -> bool {
         self.uses_library.load(Ordering::Relaxed)
+    }
+
+    /// Chooses kernels that no GPU has measured yet, where there are any.
+    pub fn try_candidates(&self) {
+        self.tries_candidates.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn tries_candidates(&self) -> bool {
+        self.tries_candidates.load(Ordering::Relaxed)
     }
 
     /// The compute capability that a device of this capability acts with.

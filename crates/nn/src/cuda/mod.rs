@@ -98,7 +98,7 @@ impl Cuda {
     /// search may need some. A device that does not answer reports its error at the next step.
     fn plan(&self) -> usize {
         let full = self.full_tokens();
-        let Ok(free) = self.device.free_bytes() else { return full };
+        let Ok(free) = self.device.available_bytes() else { return full };
         (free as usize / 2 / SESSIONS / self.token_bytes().max(1)).clamp(1, full.max(1))
     }
 
@@ -429,15 +429,18 @@ impl Backend for Cuda {
         self.upload(scratch, batch)?;
         let qkv = if kind.prepares_heads() { self.prepare_heads(scratch, qkv, batch, kind)? } else { qkv };
         let out = scratch.take(qkv.rows, attention.output_width(), self.number)?;
+        let is_long = batch.long_tiles.count > 0
+            && kernels::has_long_attention(self.number, kind.padded, &*self.device);
+        let tiles = if is_long { &batch.long_tiles } else { &batch.tiles };
         let (bias, reach) = kind.bias();
         let side =
             |reach: Option<usize>| reach.map_or(u32::MAX, |reach| reach.try_into().unwrap_or(u32::MAX));
         let args = abi::Attend {
             qkv: qkv.address(),
             out: out.address(),
-            tiles: scratch.at(&batch.tiles),
+            tiles: scratch.at(&tiles.words),
             bias,
-            tile_count: batch.tile_count as u32,
+            tile_count: tiles.count as u32,
             tokens: batch.tokens as u32,
             heads: attention.heads as u32,
             key_heads: attention.key_heads as u32,
@@ -452,7 +455,7 @@ impl Backend for Cuda {
         };
         // SAFETY: the tiles belong to the batch, which has as many tokens as both states have rows; the
         // widths follow from the heads.
-        unsafe { self.kernels.attend(self.number, kind.padded, args)? };
+        unsafe { self.kernels.attend(self.number, kind.padded, is_long, args)? };
         Ok(out)
     }
 

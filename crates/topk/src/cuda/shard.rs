@@ -29,6 +29,8 @@ pub(crate) struct Shard {
     plan: DevicePlan,
     dim: usize,
     rows: usize,
+    /// Whether its rows are scanned as codes.
+    coded: bool,
     resident: Vec<(Slab, Rows)>,
     streamed: Option<Streamed>,
     /// Held during a search: the device's memory is planned for one at a time.
@@ -60,7 +62,7 @@ impl Shard {
         let widest = widest.max_by_key(|dtype| dtype.size());
         let row_bytes = widest.map(|dtype| RowBytes::new(dtype, coded, dim));
         let row = row_bytes.unwrap_or(RowBytes { vector: 1, codes: 0, norm: 0 });
-        let plan = DevicePlan::new(&device.facts().name, device.free_bytes()?, rows.len() as u64, row)?;
+        let plan = DevicePlan::new(&device.facts().name, device.available_bytes()?, rows.len() as u64, row)?;
         let stride = row.vector as usize;
 
         let resident_end = rows.start + plan.resident_rows as usize;
@@ -88,6 +90,7 @@ impl Shard {
             plan,
             dim,
             rows: rows.len(),
+            coded,
             resident,
             streamed,
         })
@@ -119,7 +122,8 @@ impl Shard {
         while !left.is_empty() {
             let mut incomplete = Vec::new();
             while !left.is_empty() {
-                let sizes = Sizes::within(self.plan.workspace, left.len(), self.rows, k, self.dim);
+                let sizes =
+                    Sizes::within(self.plan.workspace, left.len(), self.rows, self.coded, k, self.dim);
                 let sizes = sizes.ok_or_else(|| self.too_little(k))?;
                 let rest = left.split_off(sizes.queries);
                 let numbers = std::mem::replace(&mut left, rest);

@@ -20,18 +20,30 @@ pub(crate) struct Sizes {
 const LEAST_CAPACITY: usize = 1024;
 /// The candidates of a buffer that suffice, besides those for each of k hits: samples are small, and vary.
 const GOOD_CAPACITY: usize = 8 << 10;
-/// The candidates of a buffer that suffice, for each of k hits: the samples leave about 1, or 2 by the wide
-/// bounds of int8, and the rows after them nominate 3 or 6.
+/// The candidates of a buffer that suffice, for each of k hits: the samples leave about 1, and the rows after
+/// them nominate 3.
 const GOOD_CAPACITY_OF_HIT: usize = 8;
+/// The same for the wide bounds of codes: up to 21 were nominated in all (8.8 million random vectors of 768
+/// dimensions, k 1,000).
+const GOOD_CAPACITY_OF_CODED_HIT: usize = 24;
 /// Queries from which on a group's chunks grow slowly.
 const MANY_QUERIES: usize = 64;
 /// The most queries of a group: enough that reading the rows again for the next group costs nothing.
 const MOST_QUERIES: usize = 8192;
 
 impl Sizes {
-    /// The sizes of a group of up to `queries` queries over `rows` rows that fits in `bytes`, if any does.
-    pub(crate) fn within(bytes: u64, queries: usize, rows: usize, k: usize, dim: usize) -> Option<Self> {
-        let capacity = (GOOD_CAPACITY + GOOD_CAPACITY_OF_HIT * k).min(rows.max(1));
+    /// The sizes of a group of up to `queries` queries over `rows` rows, `coded` or not, that fits in `bytes`, if
+    /// any does.
+    pub(crate) fn within(
+        bytes: u64,
+        queries: usize,
+        rows: usize,
+        coded: bool,
+        k: usize,
+        dim: usize,
+    ) -> Option<Self> {
+        let of_hit = if coded { GOOD_CAPACITY_OF_CODED_HIT } else { GOOD_CAPACITY_OF_HIT };
+        let capacity = (GOOD_CAPACITY + of_hit * k).min(rows.max(1));
         let good = Self { queries: 1, dim, k, capacity };
         let queries = ((bytes / good.bytes()) as usize).min(queries).min(MOST_QUERIES);
         if queries > 0 {
@@ -89,7 +101,8 @@ mod tests {
                 (6980, 8_841_823, 100_000, 768),
                 (3, 1_000_000, 1, 4096),
             ] {
-                let Some(sizes) = Sizes::within(bytes, queries, rows, k, dim) else {
+                let coded = bytes % 3 == 1;
+                let Some(sizes) = Sizes::within(bytes, queries, rows, coded, k, dim) else {
                     assert!(Sizes::least(rows, k, dim).bytes() > bytes, "k {k} in {bytes} bytes");
                     continue;
                 };

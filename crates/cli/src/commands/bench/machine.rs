@@ -25,6 +25,27 @@ use crate::{engine, flags};
 /// A compute capability, as kernels are chosen for.
 pub(super) type Capability = (u32, u32);
 
+/// What a benchmark asks devices to do without.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DeviceLimits {
+    /// Kernels are chosen as for at most this compute capability.
+    pub(super) capability: Option<Capability>,
+    /// The most bytes of memory.
+    pub(super) memory: Option<u64>,
+}
+
+impl DeviceLimits {
+    /// Whether there is one.
+    pub(super) fn is_any(self) -> bool {
+        self.capability.is_some() || self.memory.is_some()
+    }
+
+    fn apply(self, devices: &Devices) {
+        self.capability.iter().for_each(|&most| devices.limit_capability(most));
+        self.memory.iter().for_each(|&most| devices.limit_memory(most));
+    }
+}
+
 /// Reads a compute capability from a flag.
 pub(super) fn capability(text: &str) -> Result<Capability, String> {
     let numbers =
@@ -87,17 +108,9 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Opens the device, and chooses its kernels.
-    pub(super) fn open(
-        device: Device,
-        capability: Option<Capability>,
-        threads: usize,
-        ui: &Ui,
-    ) -> crate::Result<Self> {
+    pub(super) fn open(device: Device, limits: DeviceLimits, threads: usize, ui: &Ui) -> crate::Result<Self> {
         device::check(device)?;
-        let engine = engine::open_adjusting(
-            move |devices| capability.iter().for_each(|&most| devices.limit_capability(most)),
-            ui,
-        )?;
+        let engine = engine::open_adjusting(move |devices| limits.apply(devices), ui)?;
         let devices = engine.devices(device).map_err(engine::in_flags)?;
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }
@@ -125,13 +138,17 @@ impl Machine {
         match &self.devices {
             Some(devices) if !self.is_stand_in => {
                 let rates = devices.rates().map_err(IpTopkError::Device)?;
-                let read_rate = rates.copy_rate;
-                Ok(Limits { read_rate, matrix_rate: rates.matrix_rate.unwrap_or(f64::INFINITY) })
+                Ok(Limits {
+                    read_rate: rates.copy_rate,
+                    upload_rate: rates.upload_rate,
+                    matrix_rate: rates.matrix_rate.unwrap_or(f64::INFINITY),
+                })
             }
             _ => {
                 let budget = options.time.budget(rounds);
                 Ok(Limits {
                     read_rate: read_rate(&source.bytes(), &budget),
+                    upload_rate: f64::INFINITY,
                     matrix_rate: matrix_rate(&budget)?,
                 })
             }
@@ -147,7 +164,8 @@ impl Machine {
             } else {
                 format!("; {}", no_cublas())
             };
-            format!("limits: copies {read} GB/s (read and written){end}")
+            let upload = giga(limits.upload_rate);
+            format!("limits: copies {read} GB/s (read and written), uploads {upload} GB/s{end}")
         } else {
             format!("limits: reads {read} GB/s (of these vectors), f32 matrix products {matrix} GFLOP/s")
         }
@@ -190,6 +208,15 @@ impl Machine {
         let found = loaded.2.search(&collection, queries, case.k, &Filter::default());
         self.loaded = Some(loaded);
         Ok(found?)
+    }
+
+    /// Bytes of the vectors that were searched last which do not fit the devices: they are copied for every
+    /// search.
+    pub(super) fn uploaded_bytes(&self, source: &Source) -> usize {
+        let Some((_, scan, index)) = &self.loaded else { return 0 };
+        let of_codes = if *scan == Scan::Int8 { source.dim + 8 } else { 0 };
+        let streamed: u64 = index.plans().map(|plan| plan.rows - plan.resident_rows).sum();
+        streamed as usize * (source.dim * source.dtype.size() + of_codes)
     }
 
     /// Compares the hits of some queries of a batch (the first, the middle and the last) with those of the

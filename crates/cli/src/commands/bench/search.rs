@@ -12,13 +12,14 @@ use toller_files::FileError;
 use toller_gpu::KernelTime;
 use toller_topk::Scan;
 
-use super::machine::{Capability, Machine, capability};
+use super::machine::{Capability, DeviceLimits, Machine, capability};
 use super::options::{BenchOptions, ascending};
 use super::output::{
     KERNEL_HEADER, LATENCY_HEADER, Table, giga, kernel_cells, kernels_json, latency_cells, share,
     timings_json,
 };
 use super::search_source::{Source, SourceArgs};
+use crate::args::number::above_0;
 use crate::args::paths::OutputPath;
 use crate::args::replacing::has_first_line;
 use crate::error::UsageError;
@@ -49,6 +50,11 @@ pub struct BenchSearchArgs {
     /// Choose kernels as for GPUs of at most this compute capability
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability)]
     capability: Option<Capability>,
+
+    /// Search as on GPUs with at most this much memory each, in GB; vectors that do not fit are copied for every
+    /// search
+    #[arg(long, value_name = "GB", value_parser = above_0)]
+    memory: Option<f64>,
 
     /// Measure each kernel in one more search, in which every launch is waited for
     #[arg(long)]
@@ -86,10 +92,14 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
-    let mut machine = Machine::open(args.device, args.capability, threads, ui)?;
-    if (args.kernel_times || args.check_hits || args.capability.is_some()) && !machine.has_kernels() {
-        let message =
-            "--kernel-times, --check-hits and --capability are for GPUs, and this search runs on the CPU";
+    let limits = DeviceLimits {
+        capability: args.capability,
+        memory: args.memory.map(|gigabytes| (gigabytes * 1e9) as u64),
+    };
+    let mut machine = Machine::open(args.device, limits, threads, ui)?;
+    if (args.kernel_times || args.check_hits || limits.is_any()) && !machine.has_kernels() {
+        let message = "--kernel-times, --check-hits, --capability and --memory are for GPUs, and this search runs \
+                       on the CPU";
         return Err(UsageError::new(message, "add --device cuda").into());
     }
     let mut log = args.log.as_ref().map(|path| Log::open(path, &args.source)).transpose()?;
@@ -105,7 +115,9 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
         let bytes = machine.scanned_bytes(&source, &case);
         let search = |queries: &[f32]| machine.search(&source, &case, queries);
-        let point = measure_search(case, &source.queries, bytes, &args.options.time.budget(rounds), search)?;
+        let mut point =
+            measure_search(case, &source.queries, bytes, &args.options.time.budget(rounds), search)?;
+        point.uploaded = machine.uploaded_bytes(&source) as f64;
         let batch = source.queries.batch(0, case.queries);
         if args.check_hits {
             machine.check_hits(&source, &case, batch)?;
@@ -247,6 +259,7 @@ fn figure_json(figure: &Figure, limits: &Limits) -> Value {
         "queries_per_second": point.queries_per_sec(),
         "gigabytes_per_second": point.bytes_per_sec() * 1e-9,
         "gflop_per_second": point.operations_per_sec() * 1e-9,
+        "uploaded_bytes": point.uploaded,
         "share_of_read_rate": point.bytes_per_sec() / limits.read_rate,
         "share_of_matrix_rate": point.operations_per_sec() / limits.matrix_rate,
         "share_of_floor": point.share_of_floor(limits),
@@ -262,6 +275,7 @@ fn report(source: &Source, machine: &Machine, limits: &Limits, figures: &[Figure
         "threads": threads,
         "limits": {
             "read_gigabytes_per_second": limits.read_rate * 1e-9,
+            "upload_gigabytes_per_second": limits.upload_rate.is_finite().then_some(limits.upload_rate * 1e-9),
             "matrix_gflop_per_second": limits.matrix_rate * 1e-9,
         },
         "vectors": source.json(),
