@@ -143,6 +143,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let budget = Budget::rounds(rounds);
     let limits = Limits {
+        upload_rate: f64::INFINITY,
         read_rate: read_rate(&[bytemuck::cast_slice(&values)], &budget),
         matrix_rate: matrix_rate(&budget)?,
     };
@@ -191,7 +192,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let time = Timings::new(times).ok_or("no rounds")?.median();
                 let (bytes, operations) = search.costs();
                 let numbers = values.len() as f64;
-                let floor = limits.floor_secs(bytes * numbers, 2.0 * batch as f64 * operations * numbers);
+                let floor =
+                    limits.floor_secs(bytes * numbers, 0.0, 2.0 * batch as f64 * operations * numbers);
                 print!(
                     "| {batch} | {depth} | {} | {:.2} | {:.0} | {:.2} | {nominated:.0} |",
                     search.name,

@@ -186,7 +186,7 @@ impl Kernels {
             ..=abi::NORM_IN_REGISTERS => 0,
             _ => width.next_multiple_of(UNIT as u32) * size_of::<f32>() as u32,
         };
-        // As many warps as have room in the shared memory that every kernel may use; very wide rows need more.
+        // As many warps as have room in the shared memory that every kernel may use.
         let most = abi::NORM_THREADS / WARP;
         let warps = COMMON_SHARED_BYTES.checked_div(of_warp).map_or(most, |warps| warps.clamp(1, most));
         let blocks = rows.div_ceil(warps).min(32 * self.device.multiprocessors());
@@ -258,8 +258,8 @@ impl Kernels {
     ///
     /// # Safety
     /// `args` keeps the contract of [`Kernels`]. `head` is the size of the heads in `args.qkv`: one that
-    /// [`padded_head`] has returned. With `is_long`, [`has_long_attention`] is true, and the tiles have as many
-    /// queries.
+    /// [`padded_head`] has returned. With `is_long`, [`has_long_attention`] is true, and the tiles have as
+    /// many queries.
     pub(super) unsafe fn attend(
         &self,
         number: Number,

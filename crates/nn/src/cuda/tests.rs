@@ -307,9 +307,9 @@ fn lengths_from_1_to_512_in_every_precision() {
     }
 }
 
-/// Blocks with twice as many queries, and windows that end inside of them. Without windows, the bits are those of the
-/// usual kernels. (With them, blocks of other sizes meet keys that none of their queries sees, and scale by 2^0, which the
-/// stand-in takes for a little more than 1.)
+/// Blocks with twice as many queries, and windows that end inside of them. Without windows, the bits are
+/// those of the usual kernels. (With them, blocks of other sizes meet keys that none of their queries sees,
+/// and scale by 2^0, which the stand-in takes for a little more than 1.)
 #[test]
 fn candidates_compute_what_the_usual_kernels_do() {
     for (head_size, window) in [(64, None), (64, Some((Some(70), Some(3)))), (24, None)] {

@@ -32,8 +32,8 @@ const MANY_QUERIES: usize = 64;
 const MOST_QUERIES: usize = 8192;
 
 impl Sizes {
-    /// The sizes of a group of up to `queries` queries over `rows` rows, `coded` or not, that fits in `bytes`, if
-    /// any does.
+    /// The sizes of a group of up to `queries` queries over `rows` rows, `coded` or not, that fits in
+    /// `bytes`, if any does.
     pub(crate) fn within(
         bytes: u64,
         queries: usize,

@@ -51,8 +51,8 @@ pub struct BenchSearchArgs {
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability)]
     capability: Option<Capability>,
 
-    /// Search as on GPUs with at most this much memory each, in GB; vectors that do not fit are copied for every
-    /// search
+    /// Search as on GPUs with at most this much memory each, in GB; vectors that do not fit are copied for
+    /// every search
     #[arg(long, value_name = "GB", value_parser = above_0)]
     memory: Option<f64>,
 
