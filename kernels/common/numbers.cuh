@@ -21,6 +21,13 @@ __device__ inline float forgotten(float x) {
     return x;
 }
 
+__device__ inline uint32_t forgotten(uint32_t x) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
 __device__ inline int32_t forgotten(int32_t x) {
 #ifdef __CUDA_ARCH__
     asm volatile("" : "+r"(x));

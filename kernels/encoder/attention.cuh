@@ -270,7 +270,7 @@ __device__ inline void write_contexts(const toller_attention_args &args, const t
     constexpr int FRAGMENTS = States::BYTES == 4 || SIZE == 32 ? 4 : 8;
     static_assert(TOLLER_ATTENTION_THREADS / 32 * PATCH_BYTES <= TOLLER_ATTENTION_SHARED(SIZE * States::BYTES, TOLLER_ATTENTION_QUERIES),
                   "room for the patches");
-    const Patch<States, FRAGMENTS> patch{threadIdx.x / 32 * PATCH_BYTES};
+    const Patch<States, FRAGMENTS> patch{threadIdx.x / 32 * PATCH_BYTES, threadIdx.x % 32};
     const uint32_t head = blockIdx.x % args.heads, first = head * args.head_size;
     const uint64_t row = static_cast<uint64_t>(tile.first_token) + query, rows = static_cast<uint64_t>(tile.first_token) + tile.tokens;
     if (args.head_size % UNIT != 0) return write_numbers<States, SIZE>(args, sums, row, rows);

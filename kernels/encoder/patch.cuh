@@ -14,7 +14,7 @@ struct Patch {
     static constexpr int ROUNDS = PATCH_ROWS / ROWS_AT_ONCE;
     static_assert(CHUNKS <= PATCH_ROW_BYTES / 16 && ROWS_AT_ONCE <= PATCH_ROWS && FRAGMENTS * 8 * States::BYTES % 16 == 0, "a patch");
 
-    uint32_t start;
+    uint32_t start, lane;
 
     __device__ void put(int n, const float (&x)[4]) const {
         put_two(n, 0, x[0], x[1]);
@@ -36,7 +36,7 @@ struct Patch {
 
     // Loads rows of a matrix of `rows` rows and `columns` columns, which are padded to whole units, from `first` and
     // column `column` on. What is beyond the matrix is not read.
-    __device__ static void load_rows(Chunks &to, const void *matrix, uint32_t stride, uint64_t first, uint64_t rows, uint32_t column, uint32_t columns) {
+    __device__ void load_rows(Chunks &to, const void *matrix, uint32_t stride, uint64_t first, uint64_t rows, uint32_t column, uint32_t columns) const {
         const uint32_t at = column / PER_CHUNK + chunk();
 #pragma unroll
         for (int round = 0; round < ROUNDS; ++round) {
@@ -58,8 +58,8 @@ struct Patch {
   private:
     static constexpr uint32_t PER_CHUNK = 16 / States::BYTES;
 
-    static __device__ uint32_t chunk() { return threadIdx.x % 32 % CHUNKS; }
-    static __device__ uint32_t row(int round) { return threadIdx.x % 32 / CHUNKS + round * ROWS_AT_ONCE; }
+    __device__ uint32_t chunk() const { return lane % CHUNKS; }
+    __device__ uint32_t row(int round) const { return lane / CHUNKS + round * ROWS_AT_ONCE; }
     static __device__ uint32_t chunks_of_row(uint32_t columns) { return units(columns) * (UNIT / PER_CHUNK); }
 
     template <class T>
@@ -73,8 +73,8 @@ struct Patch {
     }
 
     // The place of a lane's pair in a fragment, in the upper or the lower eight rows.
-    static __device__ uint32_t place_of_pair(int n, uint32_t rows) {
-        const uint32_t lane = threadIdx.x % 32, byte = (n * 8 + lane % 4 * 2) * States::BYTES;
+    __device__ uint32_t place_of_pair(int n, uint32_t rows) const {
+        const uint32_t byte = (n * 8 + lane % 4 * 2) * States::BYTES;
         return place(rows + lane / 4, byte / 16) + byte % 16;
     }
 

@@ -249,8 +249,8 @@ impl Backend {
 
 /// Every instruction set and the machine's GPU if it has one. Stand-ins for GPUs are slow: one case in
 /// [`EMULATED`] gets a stand-in with memory for everything, another case two stand-ins for older GPUs, of
-/// which one has `little` memory, so that most of its rows are streamed, and a third case two such stand-ins for
-/// an H100.
+/// which one has `little` memory, so that most of its rows are streamed, and a third case two such stand-ins
+/// for an H100.
 fn backends(seed: u64, little: u64) -> Vec<Backend> {
     let mut backends: Vec<Backend> = Isa::available().into_iter().map(Backend::Cpu).collect();
     backends.extend(crate::cuda::tests::of_machine().map(Backend::Devices));
