@@ -27,8 +27,8 @@ struct Warpgroups {
         }
     }
 
-    // Adds the products of a slice of rows and of columns in shared memory. Meanwhile the tensor cores have those of the
-    // other warpgroups, so nothing is gained by beginning the next slice before this one is done.
+    // Adds the products of a slice of rows and of columns in shared memory. Meanwhile the tensor cores have those of
+    // the other warpgroups, so nothing is gained by beginning the next slice before this one is done.
     __device__ void multiply(uint32_t rows, uint32_t columns) {
         const uint64_t a = matrix_descriptor(rows + group() * (GROUP_ROWS * SLICE_BYTES)), b = matrix_descriptor(columns);
         wgmma_fence();

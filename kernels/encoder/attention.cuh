@@ -2,9 +2,9 @@
 // queries of a head, and meets the keys of their sequence 64 at a time.
 //
 // Tiles of keys begin at multiples of 64 of the sequence: a query's sums have one order, whatever else is in the
-// batch, and however many queries a block has. Each warp has sixteen queries, or twice as many, which share what it reads
-// of keys and values. Scores, weights and sums stay in registers: the fragment of scores that a lane has is, for the
-// product with the values, a fragment of weights.
+// batch, and however many queries a block has. Each warp has sixteen queries, or twice as many, which share what it
+// reads of keys and values. Scores, weights and sums stay in registers: the fragment of scores that a lane has is, for
+// the product with the values, a fragment of weights.
 #pragma once
 
 #include "patch.cuh"
@@ -262,8 +262,8 @@ __device__ inline void write_numbers(const toller_attention_args &args, const fl
     }
 }
 
-// Writes the contexts of sixteen queries of a warp, of which `query` is the first. A patch takes the place of the block's
-// queries and keys.
+// Writes the contexts of sixteen queries of a warp, of which `query` is the first. A patch takes the place of the
+// block's queries and keys.
 template <class States, uint32_t SIZE>
 __device__ inline void write_contexts(const toller_attention_args &args, const toller_query_tile &tile, uint32_t query,
                                       const float (&sums)[SIZE / 8][4]) {

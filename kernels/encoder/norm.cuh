@@ -12,7 +12,8 @@ struct RowInRegisters {
 
     __device__ explicit RowInRegisters(uint32_t width) : width(width) {}
 
-    // Makes the row of what `load` writes into each unit; all loads are under way at the same time. Returns the lane's sum.
+    // Makes the row of what `load` writes into each unit; all loads are under way at the same time. Returns the lane's
+    // sum.
     template <class Load>
     __device__ float fill(const Load &load) {
         const uint32_t lane = threadIdx.x % 32;
@@ -38,7 +39,8 @@ struct RowInRegisters {
     }
 };
 
-// The same for wider rows, in shared memory. Each lane reads only the numbers that it wrote itself, so no barrier is needed.
+// The same for wider rows, in shared memory. Each lane reads only the numbers that it wrote itself, so no barrier is
+// needed.
 struct RowInShared {
     uint32_t width;
     Shared<Floats4> halves;

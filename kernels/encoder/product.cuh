@@ -71,8 +71,8 @@ __device__ inline void write_rows(const toller_product_args &args, const float (
     constexpr int MOST = Residual::BYTES == 4 || Out::BYTES == 4 ? 4 : 8;
     constexpr int FRAGMENTS = ALL % MOST == 0 ? MOST : ALL % 4 == 0 ? 4 : 2;
     static_assert(ALL % FRAGMENTS == 0, "whole patches");
-    // With sums of several types, the compiler would keep each one's addresses from tile to tile, in registers that there
-    // are not.
+    // With sums of several types, the compiler would keep each one's addresses from tile to tile, in registers that
+    // there are not.
     const uint32_t lane = States::HAS_WIDE_SUMS ? forgotten(threadIdx.x % 32) : threadIdx.x % 32;
     const Patch<Residual, FRAGMENTS> from{start, lane};
     const Patch<Out, FRAGMENTS> to{start, lane};

@@ -274,6 +274,38 @@ fn encode_figures_of_a_device_have_its_kernels() {
     table.prints(["where the device's time goes", "kernels of one pass", "toller_encoder_pool_f16"]);
 }
 
+#[cfg(feature = "shim")]
+#[test]
+fn other_kernels_are_measured_where_they_are_asked_for() {
+    let workspace = Workspace::new();
+    let text = "the river ".repeat(40);
+    workspace.write("long.jsonl", &format!("{{\"_id\":\"d\",\"text\":\"{text}\"}}\n"));
+    let flags = "bench encode --model tiny-bert --corpus long.jsonl --batches 1 --seconds 0 --device shim --dtype f16 --json";
+    let has_long_attention = |choice: &str| {
+        let result = workspace.runs(&format!("{flags} {choice}")).json();
+        let kernels = result["figures"][0]["kernels"].as_array().unwrap();
+        kernels.iter().any(|time| time["kernel"].as_str().unwrap().ends_with("_long"))
+    };
+    assert!(has_long_attention("--candidates"));
+    assert!(!has_long_attention("--capability 8.0"));
+}
+
+#[cfg(feature = "shim")]
+#[test]
+fn vectors_that_do_not_fit_a_device_are_copied_for_every_search() {
+    let workspace = Workspace::new();
+    let flags =
+        "bench search --vectors 900 --dim 64 --queries 2 --k 3 --seconds 0 --device shim --check-hits --json";
+    let uploaded = |memory: &str| {
+        let result = workspace.runs(&format!("{flags} {memory}")).json();
+        number(&result["figures"][0], "uploaded_bytes")
+    };
+    let all = 900.0 * 64.0 * 4.0;
+    assert_eq!(uploaded(""), 0.0);
+    let some = uploaded("--memory 0.0002");
+    assert!(some > all / 4.0 && some < all, "{some} of {all} bytes");
+}
+
 #[test]
 fn a_collection_is_encoded_as_far_as_asked() {
     let workspace = Workspace::with_xquad();
