@@ -279,7 +279,7 @@ fn encode_figures_of_a_device_have_its_kernels() {
 fn other_kernels_are_measured_where_they_are_asked_for() {
     let workspace = Workspace::new();
     let text = "the river ".repeat(40);
-    workspace.write("long.jsonl", &format!("{{\"_id\":\"d\",\"text\":\"{text}\"}}\n"));
+    workspace.write("long.jsonl", format!("{{\"_id\":\"d\",\"text\":\"{text}\"}}\n"));
     let flags = "bench encode --model tiny-bert --corpus long.jsonl --batches 1 --seconds 0 --device shim --dtype f16 --json";
     let has_long_attention = |choice: &str| {
         let result = workspace.runs(&format!("{flags} {choice}")).json();
