@@ -12,6 +12,7 @@ SCRIPTS = Path(__file__).resolve().parent.parent
 ROOT = SCRIPTS.parent
 PEERS = "gpu_topk.py"
 ENCODER_PEERS = "gpu_encoder.py"
+LAYER_PEERS = "gpu_layers.py"
 # Models whose parity is checked: the folder's names, and where they are in the repository.
 MODELS = {"tiny-bert": "tests/fixtures/tiny-bert", "cross-encoder": "tests/fixtures/cross-encoders/bert"}
 # The most bytes of the folder: it travels to the GPU machine with the repository, 64 MiB in all.
@@ -43,7 +44,7 @@ def build(folder, features, packages=()):
     tests = built(messages, lambda artifact: artifact["profile"]["test"] and artifact["target"]["name"] == "toller_topk")
     encoder = built(messages, lambda artifact: artifact["profile"]["test"] and artifact["target"]["name"] == "toller_nn")
     for source, name in [(binary, "toller"), (tests, "tests"), (encoder, "tests-encoder"),
-                         (ROOT / "benches/peers" / PEERS, PEERS), (ROOT / "benches/peers" / ENCODER_PEERS, ENCODER_PEERS),
+                         *((ROOT / "benches/peers" / name, name) for name in [PEERS, ENCODER_PEERS, LAYER_PEERS]),
                          (SCRIPTS / "device-check", "device-check")]:
         shutil.copy(source, folder / name)
     for source, name in [(SCRIPTS / "device_check", "device_check"), (ROOT / "kernels", "kernels")]:

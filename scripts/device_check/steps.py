@@ -9,14 +9,14 @@ import zipfile
 from pathlib import Path
 
 from . import alone, encoder, machine
-from .folder import PEERS
+from .folder import LAYER_PEERS, PEERS
 from .machine import tool
 from .printed import UNFINISHED, outcomes, problem_of_tests, result, with_launch
 from .runner import Failed, Problem, Skipped, take_lines
 
 # The sizes of MS MARCO's passages and of its small set of development queries.
-FULL = {"dim": 768, "large": 8_841_823, "small": 1_000_000, "ends": [1, 6980], "middle": [32, 1024], "k": [10, 1000], "memory": 6}
-TINY = {"dim": 32, "large": 600, "small": 400, "ends": [1, 70], "middle": [3], "k": [10], "memory": 0.1}
+FULL = {"dim": 768, "large": 8_841_823, "small": 1_000_000, "ends": [1, 6980], "middle": [32, 1024], "k": [10, 1000], "memory": 6, "rows": 25_344}
+TINY = {"dim": 32, "large": 600, "small": 400, "ends": [1, 70], "middle": [3], "k": [10], "memory": 0.1, "rows": 2}
 DTYPES = ["f16", "bf16", "f32", "int8"]
 ENGINES = ["tile_8", "tile_64", "tile_256", "tma"]
 SMOKE = "cuda::tests::smoke"
@@ -85,6 +85,7 @@ class Check:
             step(f"search: full size {scan}", seconds, lambda: self.ours(large, ends, scan))
         step("peers: full size", 90, lambda: self.peers(large, ends))
         step(ALONE, 90, self.alone)
+        step("peers: layers", 40, self.layer_peers)
         step(PROFILE, 60, self.profile)
         # More vectors than fit: most are copied for every search.
         step("search: full size, streamed", 60, lambda: self.ours(large, ends[-1:], "f16", "streamed", "--memory", sizes["memory"]))
@@ -301,6 +302,17 @@ class Check:
                 problems.append(f"{name}: {problem}")
         if problems:
             raise Failed("; ".join(problems))
+
+    def layer_peers(self):
+        """torch's linear layers, next to those of kernels/bench/layers.cu."""
+        command = [sys.executable, self.folder / LAYER_PEERS, "--rows", self.sizes["rows"], "--layers", 1 if self.is_stand_in else 12,
+                   "--device", "cpu" if self.is_stand_in else "cuda"]
+        found = []
+        self.runner.lines(command, found.append)
+        self.report["alone"] += [line["alone"] for line in found if "alone" in line]
+        self.report["left_out"] += [line["left_out"] for line in found if "left_out" in line]
+        if not any("alone" in line for line in found):
+            raise Skipped("torch is not installed")
 
     def profile(self):
         """What limits the scan, according to the hardware's counters."""

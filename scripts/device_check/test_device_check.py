@@ -54,6 +54,8 @@ if "--output" in sys.argv and ("search" in arguments or "rerank" in arguments):
     open(sys.argv[sys.argv.index("--output") + 1], "w").write("q1 Q0 d1 1 0.5 planted\\n")
 if "gpu_encoder" in arguments and os.environ.get("HF_HUB_OFFLINE") == "1":
     print(json.dumps({{"figure": {{"peer": "transformers", "texts": "8 tokens", "from_ids": 1e6}}}}), flush=True)
+if "gpu_layers" in arguments:
+    print(json.dumps({{"alone": {{"layer": "planted", "Ms": 1.5}}}}), flush=True)
 if "gpu_topk" in arguments:
     print(json.dumps({{"figure": {{"peer": "torch", "queries": 1, "k": 10, "seconds": 0.004}}}}), flush=True)
     try:
@@ -115,7 +117,7 @@ class DeviceCheck(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
-        for name in ["toller", "tests", "tests-encoder", "gpu_topk.py", "gpu_encoder.py"]:
+        for name in ["toller", "tests", "tests-encoder", "gpu_topk.py", "gpu_encoder.py", "gpu_layers.py"]:
             (self.folder / name).write_text(PROGRAM)
             (self.folder / name).chmod(0o755)
         for name, source in [("tiny-bert", "tiny-bert"), ("cross-encoder", "cross-encoders/bert")]:
@@ -174,6 +176,7 @@ class DeviceCheck(unittest.TestCase):
         self.assertIn("| 8 tokens | toller f16 as sm_80 | pool_f16 | 2 | 1.000 | 100.0 |", results)
         self.assertIn("| toller bf16 | 10 | 2.000 | 3.000 | 0.2000 |", results)
         self.assertIn("| 8 tokens | transformers | 1,000,000 |", results)
+        self.assertIn("| planted | 1.5 |", results)
         self.assertEqual(len(report["parity"]), 7)
         self.assertEqual({path.name for path in (self.folder / "results").iterdir()}, {"log.txt", "report.json", "report.md"})
 

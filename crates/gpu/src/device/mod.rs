@@ -140,6 +140,13 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         self.controls().limited(self.facts().capability)
     }
 
+    /// Whether kernels with wgmma and bulk tensor copies are chosen. A newer device that acts as one of this
+    /// capability does not have them.
+    fn copies_in_bulk(&self) -> bool {
+        const CAPABILITY: (u32, u32) = (9, 0);
+        self.facts().capability == CAPABILITY && self.capability() == CAPABILITY
+    }
+
     /// The multiprocessors that blocks are launched for: at most those of the device.
     fn multiprocessors(&self) -> u32 {
         self.controls().limited_multiprocessors(self.facts().multiprocessors)

@@ -81,9 +81,6 @@ const TMA: Tile = Tile {
     names: by_number!("product", "_tma"),
 };
 
-/// The only compute capability with wgmma and bulk copies.
-const BULK_CAPABILITY: (u32, u32) = (9, 0);
-
 /// The tile for a weight of this many rows, and many rows of states.
 fn tile(number: Number, weight_rows: usize, device: &dyn Device) -> &'static Tile {
     let unused = |tile: &Tile| weight_rows.next_multiple_of(tile.columns) - weight_rows;
@@ -94,20 +91,15 @@ fn tile(number: Number, weight_rows: usize, device: &dyn Device) -> &'static Til
     match number {
         _ if weight_rows <= NARROW.columns => &NARROW,
         Number::F32 => &MIDDLE,
-        Number::F16 | Number::Bf16 if copies_in_bulk(device) && suits(&TMA, 4) => &TMA,
+        Number::F16 | Number::Bf16 if device.copies_in_bulk() && suits(&TMA, 4) => &TMA,
         Number::F16 | Number::Bf16 if suits(&WIDE, 8) => &WIDE,
         Number::F16 | Number::Bf16 => &MIDDLE,
     }
 }
 
-/// A newer device that acts as an older one still has no kernels with bulk copies.
-fn copies_in_bulk(device: &dyn Device) -> bool {
-    device.facts().capability == BULK_CAPABILITY && device.capability() == BULK_CAPABILITY
-}
-
 /// Rows of the tiles of most products.
 pub(super) fn tile_rows(device: &dyn Device) -> u32 {
-    if copies_in_bulk(device) { TMA.rows } else { MIDDLE.rows }
+    if device.copies_in_bulk() { TMA.rows } else { MIDDLE.rows }
 }
 
 /// The least size of heads with a kernel that holds heads of `size`.

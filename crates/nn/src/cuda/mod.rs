@@ -453,8 +453,8 @@ impl Backend for Cuda {
             scale: 1.0 / (attention.head_size as f32).sqrt(),
             reserved: 0,
         };
-        // SAFETY: the tiles belong to the batch, which has as many tokens as both states have rows; the
-        // widths follow from the heads.
+        // SAFETY: the tiles belong to the batch, which has as many tokens as both states have rows, and are as
+        // large as the kernel's; the widths follow from the heads.
         unsafe { self.kernels.attend(self.number, kind.padded, is_long, args)? };
         Ok(out)
     }

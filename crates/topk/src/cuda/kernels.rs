@@ -113,21 +113,15 @@ const TMA: Variant = Variant {
     names: by_dtype!("toller_ip_topk_scan_", "_tma"),
 };
 
-/// The only compute capability with wgmma and bulk copies.
-const BULK_CAPABILITY: (u32, u32) = (9, 0);
-
 /// The most pairs for each query of a group: those of one query fill a tile of 8.
 pub(crate) const MOST_PAIRS_OF_QUERY: usize = 4;
 
 /// The narrowest variant that takes all `queries` at once, if the device has its shared memory.
 fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
-    let facts = device.facts();
     let [narrow @ .., widest] = &VARIANTS;
-    // A newer device that acts as an older one still has no kernels with bulk copies.
-    let copies_in_bulk = facts.capability == BULK_CAPABILITY && device.capability() == BULK_CAPABILITY;
     let fits = |variant: &&Variant| variant.shared_bytes <= device.shared_bytes();
     let wide = narrow.iter().find(|variant| variant.width as usize >= queries);
-    let wide = wide.unwrap_or(if copies_in_bulk { &TMA } else { widest });
+    let wide = wide.unwrap_or(if device.copies_in_bulk() { &TMA } else { widest });
     if fits(&wide) {
         return wide;
     }
