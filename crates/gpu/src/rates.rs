@@ -59,8 +59,8 @@ fn upload_rate(device: &Arc<dyn Device>) -> Result<f64, DeviceError> {
     // What was never written is not in memory yet.
     from.bytes_mut()?.fill(1);
     let seconds = quickest(device, || {
-        // SAFETY: both have `bytes` bytes. `quickest` waits for the copy; after an error, dropping `from`, which
-        // was made last, waits before `to` is given back.
+        // SAFETY: both have `bytes` bytes. `quickest` waits for the copy. After an error, `from` is dropped
+        // first, and waits for it.
         unsafe { from.copy_to(to.address(), bytes)? };
         from.precede_kernels()
     })?;
