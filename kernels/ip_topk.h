@@ -16,7 +16,8 @@
  *         cutoffs                       what the scan compares with
  *         scan_*                        appends to the candidates
  *         select                        raises the thresholds, drops candidates below them
- *     rescore_*, select                 exact scores; a candidate whose bounds are equal is exact
+ *     rescore_*, select                 exact scores; a candidate whose bounds are equal is exact. With an aim, twice:
+ *                                       the k best sums first, since their scores raise the threshold
  *     best                              the k best of each query, in order
  *
  * A scan that fills a query's buffer goes on counting: counts[q] > capacity says that candidates are missing.
@@ -179,6 +180,7 @@ typedef struct {
  * With `depth`, guesses[q] is raised to the middle of the bounds of the depth-th best candidate whose score
  * is not known yet, if there is one. With `verify`, a query whose threshold is below its guess is made
  * incomplete, and the guess becomes minus infinity.
+ * With `aims`, aims[q] = the middle of the bounds of the k-th best candidate, or minus infinity if there are fewer.
  * Grid: query_count. Block: TOLLER_SELECT_THREADS. Shared memory: TOLLER_SELECT_SHARED. */
 typedef struct {
     toller_candidate *candidates; /* [query_count, capacity] */
@@ -187,6 +189,7 @@ typedef struct {
     float *thresholds;            /* [query_count] */
     float *guesses;               /* [query_count] */
     const toller_query_facts *facts; /* [query_count], of the type that was scanned since `bounded` was set */
+    float *aims;                     /* [query_count], written, or null */
     uint32_t query_count;
     uint32_t capacity;
     uint32_t k;
@@ -195,15 +198,16 @@ typedef struct {
     uint32_t verify;
 } toller_select_args;
 
-/* rescore_{f16,bf16,f32}: lower = upper = the score, for candidates among `rows` that are not exact yet.
- * Skips incomplete queries.
- * Grid: (query_count, any). Block: TOLLER_RESCORE_THREADS. Shared memory: none. */
+/* rescore_{f16,bf16,f32}: lower = upper = the score, for candidates among `rows` that are not exact yet. With
+ * `aims`, only for those of which the middle of the bounds is at least the query's aim. Skips incomplete queries.
+ * Grid: (query_count, any). Block: TOLLER_RESCORE_THREADS. Dynamic shared memory: TOLLER_RESCORE_SHARED. */
 typedef struct {
-    const void *rows;             /* [row_count] rows of `stride` bytes, as stored */
+    const void *rows;             /* [row_count] rows of `stride` bytes, as stored, zero-padded; 16-byte aligned */
     const float *queries;         /* [query_count, dim], dense, as given */
     toller_candidate *candidates; /* [query_count, capacity] */
     const uint32_t *counts;       /* [query_count] */
     uint32_t *nominated;          /* [query_count]: raised by the number of scores */
+    const float *aims;            /* [query_count] of `select`, or null */
     uint32_t row_count;
     uint32_t first_ordinal;
     uint32_t query_count;
@@ -276,6 +280,9 @@ typedef struct {
 
 /* Dynamic shared memory of `select`: 256 counters and the warps' sums. */
 #define TOLLER_SELECT_SHARED (256 * 4 + 64 * 4)
+
+/* Dynamic shared memory of `rescore`: for each warp, the numbers of 32 candidates. */
+#define TOLLER_RESCORE_SHARED 1024
 
 /* Up to this k, `best` sorts in shared memory; beyond, in `scratch`. */
 #define TOLLER_BEST_IN_SHARED 4096

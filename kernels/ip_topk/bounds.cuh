@@ -117,3 +117,6 @@ __device__ inline toller_candidate bounded(const toller_query_facts &facts, uint
     // One step more than the rounding needs: only a known score has equal bounds.
     return {ordinal, next_down(__double2float_rd(low - slack)), next_up(__double2float_ru(high + slack))};
 }
+
+// What a candidate is believed to score. NaN if it has no bounds.
+__device__ inline float middle_of(toller_candidate candidate) { return candidate.lower / 2 + candidate.upper / 2; }

@@ -2,16 +2,13 @@
 //
 // A warp holds ROWS x COLUMNS fragments of 16 rows x 8 queries, each as mma.sync (and wgmma) leaves it: lane
 // 4 g + t has rows g and g + 8 of queries 2 t and 2 t + 1. All sums are tested, with two instructions each,
-// and every lane notes in one word which of its fragments had a hit. The sums of fragments with hits go to a
-// list in shared memory. Threads filter and append the list while the next tile is multiplied, all hits
-// at once: an atomic in global memory takes as long as several slices of products, and must not be waited for
-// hit by hit.
+// and every lane notes in one word which of its fragments had a hit. Hits go to a list in shared memory.
+// Threads filter and append the list while the next tile is multiplied, all hits at once: an atomic in global
+// memory takes as long as several slices of products, and must not be waited for hit by hit.
 #pragma once
 
 #include "formats.cuh"
 #include "tiles.cuh"
-
-constexpr uint32_t ALL_LANES = 0xffffffffu;
 
 // A table's pair of queries: one 16-byte load.
 struct alignas(16) QueryPair : toller_query_pair {};
@@ -57,46 +54,13 @@ __device__ inline float residual_ratio_of(const toller_scan_args &args) {
     return args.residual_ratio == nullptr ? 0.0f : global_array(args.residual_ratio, 1)[0];
 }
 
-// Appends the hits among a lane's two sums of one query to the query's candidates. All lanes take part; those
-// with the same t have the same query and get their places with one atomic.
-__device__ inline void append(const toller_scan_args &args, uint32_t query, const bool (&hits)[2],
-                              const toller_candidate (&found)[2]) {
-    const uint32_t lane = threadIdx.x % 32;
-    const uint32_t same_query = 0x11111111u << (lane % 4), below = (1u << lane) - 1;
-    const uint32_t first = __ballot_sync(ALL_LANES, hits[0]) & same_query;
-    const uint32_t second = __ballot_sync(ALL_LANES, hits[1]) & same_query;
-    const uint32_t either = first | second;
-    const uint32_t leader = either != 0 ? __ffs(either) - 1 : lane;
-    uint32_t base = 0;
-    if (either != 0 && lane == leader) {
-        const auto counts = global_array(args.counts, args.query_count);
-        base = atomicAdd(&counts[query], static_cast<uint32_t>(__popc(first) + __popc(second)));
-    }
-    base = __shfl_sync(ALL_LANES, base, leader);
-    const uint32_t slots[2] = {base + __popc(first & below), base + __popc(first) + __popc(second & below)};
-    for (int i = 0; i < 2; ++i) {
-        if (hits[i]) write_candidate(args, query, slots[i], found[i]);
-    }
-}
-
-// Nominates from a fragment with at least one hit. `row` and `query` belong to the lane's first sum.
+// Nominates a row for a query, unless a filter drops it. `sum` is as the bounds take it.
 template <class Format>
-__device__ inline void nominate_fragment(const toller_scan_args &args, const typename Format::Sum (&sums)[4],
-                                         const RowFacts (&rows)[2], uint32_t row, uint32_t query,
-                                         const QueryPair &pair) {
-#pragma unroll
-    for (uint32_t column = 0; column < 2; ++column) {
-        bool hits[2];
-        toller_candidate found[2];
-        for (uint32_t half = 0; half < 2; ++half) {
-            const auto sum = sums[half * 2 + column];
-            const uint32_t at = row + half * 8;
-            found[half] = {args.first_ordinal + at, Format::scaled(sum, rows[half]), rows[half].spread};
-            hits[half] = may_reach<Format>(sum, rows[half], pair.slope[column], pair.cutoff[column]) &&
-                         is_candidate(args, at, query + column);
-        }
-        append(args, query + column, hits, found);
-    }
+__device__ inline void nominate_row(const toller_scan_args &args, uint32_t row, uint32_t query, float sum, float ratio) {
+    if (!is_candidate(args, row, query)) return;
+    const float spread = Format::row(args, row, ratio).spread;
+    const uint32_t slot = atomicAdd(&global_array(args.counts, args.query_count)[query], 1u);
+    write_candidate(args, query, slot, {args.first_ordinal + row, sum, spread});
 }
 
 // A sum of the tile that may reach its query's threshold. Row and query are counted in the tile.
@@ -111,35 +75,18 @@ struct TileHits {
     Shared<TileHit> hits;
     Shared<uint32_t> count; // [1]
 
-    // Adds a fragment's hits, if they all fit. All lanes take part. `place` belongs to the lane's first sum.
-    template <class Format>
-    __device__ bool add(const typename Format::Sum (&sums)[4], const RowFacts (&rows)[2], uint32_t place,
-                        const QueryPair &pair) const {
-        const uint32_t lane = threadIdx.x % 32, below = (1u << lane) - 1;
-        uint32_t lanes[4], total = 0;
-        typename Format::Sum own[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            // Else the compiler keeps what it has computed of all sums for the tests, in registers that there
-            // are not.
-            own[i] = forgotten(sums[i]);
-            lanes[i] = __ballot_sync(ALL_LANES, may_reach<Format>(own[i], rows[i / 2], pair.slope[i % 2], pair.cutoff[i % 2]));
-            total += __popc(lanes[i]);
-        }
-        uint32_t slot = lane == 0 ? count.add(0, total) : 0;
-        slot = __shfl_sync(ALL_LANES, slot, 0);
-        if (slot + total > hits.len) {
-            // The first fragment that does not fit leaves a gap; later ones begin beyond the end.
-#pragma unroll 1
-            for (uint32_t i = slot + lane; i < hits.len; i += 32) hits[i] = {NO_HIT, 0.0f};
+    // Adds the hits among a lane's sums of a fragment, if they all fit. `place` belongs to the first sum.
+    __device__ bool add(const float (&sums)[4], const bool (&is_hit)[4], uint32_t place) const {
+        const uint32_t found = is_hit[0] + is_hit[1] + is_hit[2] + is_hit[3];
+        uint32_t slot = count.add(0, found);
+        if (slot + found > hits.len) {
+            // The first hits that do not fit leave a gap; later ones begin beyond the end.
+            for (; slot < hits.len; ++slot) hits[slot] = {NO_HIT, 0.0f};
             return false;
         }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            if ((lanes[i] >> lane & 1) != 0) {
-                hits[slot + __popc(lanes[i] & below)] = {place + i / 2 * 8 * 256 + i % 2, Format::scaled(own[i], rows[i / 2])};
-            }
-            slot += __popc(lanes[i]);
+            if (is_hit[i]) hits[slot++] = {place + i / 2 * 8 * 256 + i % 2, sums[i]};
         }
         return true;
     }
@@ -153,10 +100,8 @@ struct TileHits {
 #pragma unroll 1
         for (uint32_t i = thread; i < held; i += threads) {
             const TileHit hit = hits[i];
-            const uint32_t row = first_row + hit.place / 256, query = first_query + hit.place % 256;
-            if (hit.place == NO_HIT || !is_candidate(args, row, query)) continue;
-            const uint32_t slot = atomicAdd(&global_array(args.counts, args.query_count)[query], 1u);
-            write_candidate(args, query, slot, {args.first_ordinal + row, hit.sum, Format::row(args, row, ratio).spread});
+            if (hit.place == NO_HIT) continue;
+            nominate_row<Format>(args, first_row + hit.place / 256, first_query + hit.place % 256, hit.sum, ratio);
         }
     }
 };
@@ -193,42 +138,36 @@ __device__ inline void nominate(const toller_scan_args &args, const typename For
             hit |= any ? 1u << (m * COLUMNS + n) : 0u;
         }
     }
-    uint32_t left = __reduce_or_sync(ALL_LANES, hit);
-    if (left == 0) return;
-    // Unrolled: registers cannot be indexed at run time. Groups without a hit are passed over at once, since
-    // every branch of so long a code is far away.
-    constexpr int GROUP = 8;
-#pragma unroll
-    for (int first = 0; first < ROWS * COLUMNS; first += GROUP) {
-        if ((left >> first & ((1u << GROUP) - 1)) == 0) continue;
-#pragma unroll
-        for (int f = first; f < first + GROUP && f < ROWS * COLUMNS; ++f) {
-            if ((left >> f & 1) != 0) {
-                const uint32_t at = query + f % COLUMNS * 8;
-                const uint32_t place = (row + f / COLUMNS * 16) * 256 + at;
-                if (tile_hits.add<Format>(sums[f], rows[f / COLUMNS], place, pairs[at / 2])) left &= ~(1u << f);
-            }
-        }
-    }
-    // What did not fit, as in the first chunk, which nominates all rows.
+    // Each lane takes its fragments with a hit in turn: few lanes have one, and very few have two. The code for a
+    // fragment is there once, since it would come from far away if it were there for each.
 #pragma unroll 1
-    while (left != 0) {
-        const int fragment = __ffs(left) - 1;
-        left &= left - 1;
-        // The fragment is picked by comparing, so that the long code below is there once.
+    while (hit != 0) {
+        const int fragment = __ffs(hit) - 1;
+        hit &= hit - 1;
+        // By comparing: registers cannot be indexed at run time.
         typename Format::Sum picked[4];
-        RowFacts picked_rows[2];
+        RowFacts of_rows[2];
 #pragma unroll
         for (int f = 0; f < ROWS * COLUMNS; ++f) {
-            if (f == fragment) {
+            if (f != fragment) continue;
 #pragma unroll
-                for (int i = 0; i < 4; ++i) picked[i] = sums[f][i];
-                picked_rows[0] = rows[f / COLUMNS][0];
-                picked_rows[1] = rows[f / COLUMNS][1];
-            }
+            for (int i = 0; i < 4; ++i) picked[i] = sums[f][i];
+            of_rows[0] = rows[f / COLUMNS][0], of_rows[1] = rows[f / COLUMNS][1];
         }
-        const uint32_t at = query + fragment % COLUMNS * 8;
-        nominate_fragment<Format>(args, picked, picked_rows, first_row + row + fragment / COLUMNS * 16, first_query + at,
-                                  pairs[at / 2]);
+        const uint32_t at_row = row + fragment / COLUMNS * 16, at = query + fragment % COLUMNS * 8;
+        const QueryPair pair = pairs[at / 2];
+        float scaled[4];
+        bool is_hit[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            scaled[i] = Format::scaled(picked[i], of_rows[i / 2]);
+            is_hit[i] = may_reach<Format>(picked[i], of_rows[i / 2], pair.slope[i % 2], pair.cutoff[i % 2]);
+        }
+        if (tile_hits.add(scaled, is_hit, at_row * 256 + at)) continue;
+        // They do not fit, as in the first chunk, which nominates all rows.
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (is_hit[i]) nominate_row<Format>(args, first_row + at_row + i / 2 * 8, first_query + at + i % 2, scaled[i], ratio);
+        }
     }
 }

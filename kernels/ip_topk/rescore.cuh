@@ -1,93 +1,124 @@
 // The scores that are returned: in f64, in the one order that every device keeps.
 //
 // Number i goes to partial sum i % 16, in ascending order; then the upper half of the partial sums is added
-// to the lower half until one is left, which is rounded to f32. Sixteen lanes hold the partial sums, so half
-// a warp scores a row. The product of two f32 is exact in f64, whether the multiply-add is fused or not.
+// to the lower half until one is left, which is rounded to f32. Eight lanes hold two neighbouring partial sums
+// each, so a quarter of a warp scores a row. The product of two f32 is exact in f64, whether the multiply-add is
+// fused or not.
 #pragma once
 
 #include "../common/memory.cuh"
-#include "../common/numbers.cuh"
-#include "../ip_topk.h"
+#include "bounds.cuh"
 
-constexpr uint32_t PARTIAL_SUMS = 16;
-// Rows that a half-warp scores at a time: their loads overlap, and the query is widened once.
-constexpr uint32_t ROWS_AT_ONCE = 4;
-// Numbers of each row that a lane loads at a time.
-constexpr uint32_t STEPS_AT_ONCE = 4;
+constexpr uint32_t PARTIAL_SUMS = 16, LANES_OF_ROW = PARTIAL_SUMS / 2, TEAMS_OF_WARP = 32 / LANES_OF_ROW;
+// Rows that a team scores at a time: their loads overlap, and the query is widened once.
+constexpr uint32_t ROWS_OF_TEAM = 4, ROWS_OF_WARP = ROWS_OF_TEAM * TEAMS_OF_WARP;
+// Bytes of each row that a lane loads at a time.
+constexpr uint32_t BYTES_AT_ONCE = 16;
+// Candidates that a warp looks through at a time. Those to be scored wait until the warp has enough of them.
+constexpr uint32_t LOOKED_THROUGH = 16, MOST_WAITING = ROWS_OF_WARP + LOOKED_THROUGH;
+static_assert(TOLLER_RESCORE_SHARED == TOLLER_RESCORE_THREADS / 32 * MOST_WAITING * sizeof(uint32_t), "as ip_topk.h says");
 
-// Adds the upper halves to the lower ones; the sum is in the first of the sixteen lanes.
-__device__ inline double folded(double sum) {
-    for (uint32_t half = PARTIAL_SUMS / 2; half > 0; half /= 2) {
-        // Lanes beyond the half add something that is never read.
-        sum += __shfl_down_sync(0xffffffffu, sum, half, PARTIAL_SUMS);
+// Two neighbouring numbers, which are loaded at once.
+template <class Value>
+struct alignas(2 * sizeof(Value)) Two {
+    Value low, high;
+};
+
+// The partial sums of a lane.
+struct PartialSums {
+    double low, high;
+
+    // Adds the upper halves to the lower ones; the sum is in the row's first lane. Others add what is never read.
+    __device__ double folded() {
+        for (uint32_t half = LANES_OF_ROW / 2; half > 0; half /= 2) {
+            low += __shfl_down_sync(0xffffffffu, low, half, LANES_OF_ROW);
+            high += __shfl_down_sync(0xffffffffu, high, half, LANES_OF_ROW);
+        }
+        return low + high;
     }
-    return sum;
-}
+};
 
-// Adds the next `STEPS` products of each row to a lane's partial sums, in their order. All are loaded first.
+// Adds the products of the next `STEPS` pairs of each row to a lane's partial sums, in their order. All are loaded
+// first. The rows are padded with zeros, but not the query.
 template <class Stored, uint32_t STEPS>
-__device__ inline void add_products(double (&sums)[ROWS_AT_ONCE], Global<const float> query,
-                                    const Global<const typename Stored::Value> (&rows)[ROWS_AT_ONCE], uint32_t first) {
-    float numbers[STEPS];
-    typename Stored::Value values[STEPS][ROWS_AT_ONCE];
+__device__ inline void add_products(PartialSums (&sums)[ROWS_OF_TEAM], Global<const float> query,
+                                    const Global<const Two<typename Stored::Value>> (&rows)[ROWS_OF_TEAM], uint32_t first) {
+    Two<float> numbers[STEPS];
+    Two<typename Stored::Value> values[STEPS][ROWS_OF_TEAM];
 #pragma unroll
     for (uint32_t step = 0; step < STEPS; ++step) {
-        numbers[step] = query[first + step * PARTIAL_SUMS];
+        const uint32_t pair = first + step * LANES_OF_ROW;
+        numbers[step] = {query[2 * pair], STEPS > 1 || 2 * pair + 1 < query.len ? query[2 * pair + 1] : 0.0f};
 #pragma unroll
-        for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) values[step][j] = rows[j][first + step * PARTIAL_SUMS];
+        for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) values[step][j] = rows[j][pair];
     }
 #pragma unroll
     for (uint32_t step = 0; step < STEPS; ++step) {
-        const double number = numbers[step];
+        const double low = numbers[step].low, high = numbers[step].high;
 #pragma unroll
-        for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) sums[j] += number * Stored::widened(values[step][j]);
+        for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) {
+            sums[j].low += low * Stored::widened(values[step][j].low);
+            sums[j].high += high * Stored::widened(values[step][j].high);
+        }
     }
 }
 
 template <class Stored>
 __device__ inline void rescore(const toller_rescore_args &args) {
     using Value = typename Stored::Value;
-    const uint32_t query_number = blockIdx.x, lane = threadIdx.x % PARTIAL_SUMS;
-    const uint32_t team = blockIdx.y * (blockDim.x / PARTIAL_SUMS) + threadIdx.x / PARTIAL_SUMS;
-    const uint32_t teams = gridDim.y * (blockDim.x / PARTIAL_SUMS);
+    constexpr uint32_t STEPS = BYTES_AT_ONCE / sizeof(Two<Value>), AT_ONCE = LANES_OF_ROW * STEPS;
+    const uint32_t query_number = blockIdx.x, lane = threadIdx.x % 32, of_row = lane % LANES_OF_ROW;
+    const uint32_t warps = blockDim.x / 32, warp = threadIdx.x / 32;
     const uint32_t count = global_array(args.counts, args.query_count)[query_number];
     if (count > args.capacity) return;
     const auto query = global_array(args.queries + static_cast<uint64_t>(query_number) * args.dim, args.dim);
     const auto candidates =
         global_array(args.candidates + static_cast<uint64_t>(query_number) * args.capacity, args.capacity);
+    const float aim = args.aims == nullptr ? -INFINITE : global_array(args.aims, args.query_count)[query_number];
+    // Ordinals below the first row's wrap around to beyond the last row.
+    const auto row_of = [&](toller_candidate candidate) { return candidate.ordinal - args.first_ordinal; };
+    const auto is_wanted = [&](toller_candidate candidate) {
+        // What has no bounds has no middle, and is wanted.
+        return row_of(candidate) < args.row_count && !(candidate.lower == candidate.upper) && !(middle_of(candidate) < aim);
+    };
 
-    uint32_t scored = 0;
-    // All lanes of a warp make equally many rounds, as the shuffles require.
-    for (uint64_t first = team / 2 * 2 * ROWS_AT_ONCE; first < count; first += uint64_t{teams} * ROWS_AT_ONCE) {
-        Global<const Value> rows[ROWS_AT_ONCE];
-        bool wanted[ROWS_AT_ONCE];
-        double sums[ROWS_AT_ONCE] = {};
-        const uint64_t mine = first + team % 2 * ROWS_AT_ONCE;
+    const auto waiting = shared_array<uint32_t>(warp * MOST_WAITING * sizeof(uint32_t), MOST_WAITING);
+    uint32_t held = 0, scored = 0;
+    uint64_t next = (blockIdx.y * warps + warp) * uint64_t{LOOKED_THROUGH};
+    while (true) {
+        for (; held < ROWS_OF_WARP && next < count; next += uint64_t{gridDim.y} * warps * LOOKED_THROUGH) {
+            const uint64_t i = next + lane;
+            const bool wanted = lane < LOOKED_THROUGH && i < count && is_wanted(candidates[i]);
+            const uint32_t all = __ballot_sync(0xffffffffu, wanted);
+            if (wanted) waiting[held + __popc(all & ((1u << lane) - 1))] = static_cast<uint32_t>(i);
+            held += __popc(all);
+        }
+        __syncwarp();
+        if (held == 0) break;
+        const uint32_t taken = min(held, ROWS_OF_WARP);
+        held -= taken;
+        // A team without a row takes the last one's; it does not write its score.
+        const auto candidate_of = [&](uint32_t j) -> uint32_t { return waiting[held + min(j * TEAMS_OF_WARP + lane / LANES_OF_ROW, taken - 1)]; };
+        Global<const Two<Value>> rows[ROWS_OF_TEAM];
+        PartialSums sums[ROWS_OF_TEAM] = {};
 #pragma unroll
-        for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
-            const toller_candidate candidate = candidates[mine + j < count ? mine + j : count - 1];
-            // Ordinals below the first row's wrap around to beyond the last row.
-            const uint32_t row = candidate.ordinal - args.first_ordinal;
-            wanted[j] = mine + j < count && row < args.row_count && !(candidate.lower == candidate.upper);
-            // No branch below: a row that is not wanted becomes the first row, and its score is not written.
-            const char *at = static_cast<const char *>(args.rows) + (wanted[j] ? uint64_t{row} * args.stride : 0);
-            rows[j] = global_array(reinterpret_cast<const Value *>(at), args.dim);
+        for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) {
+            const char *at = static_cast<const char *>(args.rows) + uint64_t{row_of(candidates[candidate_of(j)])} * args.stride;
+            rows[j] = global_array(reinterpret_cast<const Two<Value> *>(at), args.stride / sizeof(Two<Value>));
         }
-        const uint32_t whole = args.dim / (PARTIAL_SUMS * STEPS_AT_ONCE) * (PARTIAL_SUMS * STEPS_AT_ONCE);
-        for (uint32_t i = lane; i < whole; i += PARTIAL_SUMS * STEPS_AT_ONCE) {
-            add_products<Stored, STEPS_AT_ONCE>(sums, query, rows, i);
-        }
-        for (uint32_t i = whole + lane; i < args.dim; i += PARTIAL_SUMS) add_products<Stored, 1>(sums, query, rows, i);
+        const uint32_t pairs = (args.dim + 1) / 2, whole = args.dim / 2 / AT_ONCE * AT_ONCE;
+        for (uint32_t i = of_row; i < whole; i += AT_ONCE) add_products<Stored, STEPS>(sums, query, rows, i);
+        for (uint32_t i = whole + of_row; i < pairs; i += LANES_OF_ROW) add_products<Stored, 1>(sums, query, rows, i);
 #pragma unroll
-        for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
-            const double sum = folded(sums[j]);
-            if (wanted[j] && lane == 0) {
-                const float score = __double2float_rn(sum);
-                candidates[mine + j].lower = score;
-                candidates[mine + j].upper = score;
-                ++scored;
-            }
+        for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) {
+            const float score = __double2float_rn(sums[j].folded());
+            if (of_row != 0 || j * TEAMS_OF_WARP + lane / LANES_OF_ROW >= taken) continue;
+            toller_candidate &scored_now = candidates[candidate_of(j)];
+            scored_now.lower = scored_now.upper = score;
         }
+        scored += taken;
+        // All have read the numbers that the next candidates overwrite.
+        __syncwarp();
     }
-    if (scored > 0) atomicAdd(&global_array(args.nominated, args.query_count)[query_number], scored);
+    if (lane == 0 && scored > 0) atomicAdd(&global_array(args.nominated, args.query_count)[query_number], scored);
 }

@@ -60,13 +60,21 @@ __device__ inline uint32_t prune(SelectMemory memory, Global<toller_candidate> c
 __device__ inline float guessed(SelectMemory memory, Global<toller_candidate> candidates, uint32_t count, uint32_t depth) {
     if (count < depth) return -INFINITE;
     // Number 0 is not the key of a finite score. It also stands for rows without bounds.
-    const auto middle = [&](uint32_t i) {
+    const auto key_at = [&](uint32_t i) {
         const toller_candidate candidate = candidates[i];
-        const float between = candidate.lower / 2 + candidate.upper / 2;
-        return candidate.lower < candidate.upper && fabsf(between) < INFINITE ? ordered_bits(between) : 0u;
+        const float middle = middle_of(candidate);
+        return candidate.lower < candidate.upper && fabsf(middle) < INFINITE ? ordered_bits(middle) : 0u;
     };
-    const uint32_t key = kth_largest<uint32_t>(memory, count, depth, middle);
+    const uint32_t key = kth_largest<uint32_t>(memory, count, depth, key_at);
     return key == 0 ? -INFINITE : from_ordered_bits(key);
+}
+
+// The k-th best middle of bounds, which the scores of the k best are near; minus infinity if there are fewer.
+__device__ inline float aimed(SelectMemory memory, Global<toller_candidate> candidates, uint32_t count, uint32_t k) {
+    if (count < k) return -INFINITE;
+    // NaN of either sign comes first or last in the order of bits. First is right: it is scored.
+    const auto key_at = [&](uint32_t i) { return ordered_bits(fabsf(middle_of(candidates[i])) <= INFINITE ? middle_of(candidates[i]) : INFINITE); };
+    return from_ordered_bits(kth_largest<uint32_t>(memory, count, k, key_at));
 }
 
 __device__ inline void select_candidates(const toller_select_args &args) {
@@ -104,7 +112,9 @@ __device__ inline void select_candidates(const toller_select_args &args) {
     const bool guesses_now = args.depth > 0 && args.depth < args.k;
     const float guess = fmaxf(guesses[query], guesses_now ? guessed(memory, candidates, kept, args.depth) : -INFINITE);
     const bool is_wrong = args.verify != 0 && threshold < guess;
+    const float aim = args.aims != nullptr ? aimed(memory, candidates, kept, args.k) : -INFINITE;
     if (is_first) {
+        if (args.aims != nullptr) global_array(args.aims, args.query_count)[query] = aim;
         counts[query] = is_wrong ? TOLLER_INCOMPLETE : kept;
         bounded_counts[query] = kept;
         thresholds[query] = threshold;

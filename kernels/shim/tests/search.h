@@ -35,6 +35,8 @@ struct Found {
     std::vector<std::vector<toller_hit>> hits;
     // How many candidates of all queries were rescored.
     uint64_t nominated = 0;
+    // How many candidates waited until the k best sums were scored.
+    uint64_t left_for_later = 0;
     uint32_t overflows = 0;
     // How many queries were searched again.
     uint32_t incomplete = 0;

@@ -134,6 +134,7 @@ pub(crate) struct Select {
     pub(crate) thresholds: Address,
     pub(crate) guesses: Address,
     pub(crate) facts: Address,
+    pub(crate) aims: Address,
     pub(crate) query_count: u32,
     pub(crate) capacity: u32,
     pub(crate) k: u32,
@@ -151,6 +152,7 @@ pub(crate) struct Rescore {
     pub(crate) candidates: Address,
     pub(crate) counts: Address,
     pub(crate) nominated: Address,
+    pub(crate) aims: Address,
     pub(crate) row_count: u32,
     pub(crate) first_ordinal: u32,
     pub(crate) query_count: u32,
@@ -179,6 +181,8 @@ pub(crate) const ROW_THREADS: u32 = 256;
 pub(crate) const SCAN_THREADS: u32 = 256;
 pub(crate) const SELECT_THREADS: u32 = 512;
 pub(crate) const RESCORE_THREADS: u32 = 256;
+/// Dynamic shared memory of `rescore_*`.
+pub(crate) const RESCORE_SHARED: u32 = 1024;
 
 /// Rows of a tile of the scan.
 pub(crate) const SCAN_ROWS: u32 = 128;

@@ -1,7 +1,7 @@
 //! Queries that are searched in one pass over a device's rows: their memory, and the launches of kernels.
 
 use rayon::prelude::*;
-use toller_gpu::{Arena, DeviceError, Memory};
+use toller_gpu::{Address, Arena, DeviceError, Memory};
 use toller_ir::{DocOrd, Hit, Ranking};
 
 use super::abi::{self, BEST_IN_SHARED, Candidate, INCOMPLETE, KernelHit, QUERY_FACTS_BYTES, QueryPair};
@@ -45,6 +45,8 @@ pub(super) struct Also {
     pub(super) undo: bool,
     /// Makes queries incomplete whose guess was too high.
     pub(super) verify: bool,
+    /// Notes what the k best candidates are believed to score at least.
+    pub(super) aim: bool,
 }
 
 /// What a group found for a query, or `None` if its candidates are incomplete; and how many vectors were
@@ -63,6 +65,7 @@ pub(crate) struct Group<'a> {
     prepared: Vec<Prepared>,
     thresholds: Memory<f32>,
     guesses: Memory<f32>,
+    aims: Memory<f32>,
     pub(super) candidates: Memory<Candidate>,
     pub(super) counts: Memory<u32>,
     /// Per query, how many candidates have bounds: all, except between a scan and `select`.
@@ -100,6 +103,7 @@ impl<'a> Group<'a> {
             prepared: Vec::new(),
             thresholds: Memory::within(arena, count)?,
             guesses: Memory::within(arena, count)?,
+            aims: Memory::within(arena, count)?,
             candidates: Memory::within(arena, count * capacity)?,
             counts: Memory::within(arena, count)?,
             bounded: Memory::within(arena, count)?,
@@ -260,6 +264,7 @@ impl<'a> Group<'a> {
             thresholds: self.thresholds.address(),
             guesses: self.guesses.address(),
             facts: self.prepared[prepared].facts.address(),
+            aims: self.aims_if(also.aim),
             query_count: self.sizes.queries as u32,
             capacity: self.sizes.capacity as u32,
             k: self.sizes.k as u32,
@@ -267,13 +272,31 @@ impl<'a> Group<'a> {
             undo: also.undo.into(),
             verify: also.verify.into(),
         };
-        // SAFETY: `candidates` is `[queries, capacity]`; counts, thresholds, guesses and facts are
+        // SAFETY: `candidates` is `[queries, capacity]`; counts, thresholds, guesses, facts and aims are
         // `[queries]`. All are kept.
         unsafe { self.kernels.select(args) }
     }
 
-    /// Scores the candidates whose rows are in the slab. Those of earlier slabs are scored already.
-    pub(super) fn rescore(&self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
+    fn aims_if(&self, wanted: bool) -> Address {
+        if wanted { self.aims.address() } else { Address::default() }
+    }
+
+    /// Scores the candidates whose rows are in the slab. Those of earlier slabs are scored already. The queries of
+    /// the scan are at `prepared`.
+    ///
+    /// The bounds of codes are wide, so the k best sums are scored first: few of the others can reach the k-th best
+    /// of these scores.
+    pub(super) fn score(&self, prepared: usize, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
+        if rows.codes.is_some() {
+            self.select(prepared, Also { aim: true, ..Also::default() })?;
+            self.rescore(slab, rows, true)?;
+            self.select(prepared, Also::default())?;
+        }
+        self.rescore(slab, rows, false)
+    }
+
+    /// Scores candidates, those that reach the aims or all.
+    fn rescore(&self, slab: &Slab, rows: &Rows, aimed: bool) -> Result<(), DeviceError> {
         let Sizes { queries, dim, capacity, .. } = self.sizes;
         let stride = slab.dtype.stride(dim);
         for run in &slab.runs {
@@ -283,6 +306,7 @@ impl<'a> Group<'a> {
                 candidates: self.candidates.address(),
                 counts: self.counts.address(),
                 nominated: self.outcome.at(queries),
+                aims: self.aims_if(aimed),
                 row_count: run.rows as u32,
                 first_ordinal: run.ordinal,
                 query_count: queries as u32,
@@ -291,7 +315,7 @@ impl<'a> Group<'a> {
                 capacity: capacity as u32,
             };
             // SAFETY: the run is within the slab, whose vectors `rows` holds in `slab.dtype`; `queries` is
-            // `[queries, dim]`, `candidates` is `[queries, capacity]`, and both counts are `[queries]`.
+            // `[queries, dim]`, `candidates` is `[queries, capacity]`, and both counts and the aims are `[queries]`.
             // `rows` and the group keep the arrays.
             unsafe { self.kernels.rescore(slab.dtype, args)? };
         }

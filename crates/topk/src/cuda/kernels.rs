@@ -253,12 +253,12 @@ impl Kernels {
 
     /// Scores the candidates among the rows of `args`.
     pub(crate) unsafe fn rescore(&self, dtype: DType, args: abi::Rescore) -> Result<(), DeviceError> {
-        let of_query = args.capacity.div_ceil(abi::RESCORE_THREADS / WARP);
+        let of_query = args.capacity.div_ceil(abi::RESCORE_THREADS / WARP * LOOKED_THROUGH);
         // Enough blocks to fill the device a few times; further candidates take turns.
         let shared = (8 * self.device.multiprocessors()).div_ceil(args.query_count);
-        let grid = [args.query_count, of_query.min(shared).max(1), 1];
+        let (name, grid) = (RESCORE[dtype as usize], [args.query_count, of_query.min(shared).max(1), 1]);
         // SAFETY: the caller keeps the contract for the arrays.
-        unsafe { self.device.run(RESCORE[dtype as usize], grid, abi::RESCORE_THREADS, 0, &args) }
+        unsafe { self.device.run(name, grid, abi::RESCORE_THREADS, abi::RESCORE_SHARED, &args) }
     }
 
     /// The best candidates, in order.
@@ -282,3 +282,5 @@ impl Kernels {
 
 /// Threads of a warp.
 const WARP: u32 = 32;
+/// Candidates that a warp of `rescore_*` looks through at a time.
+const LOOKED_THROUGH: u32 = 16;

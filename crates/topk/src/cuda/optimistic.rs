@@ -33,7 +33,7 @@ impl Group<'_> {
             self.scan(prepared, slab, rows, chunk)?;
             self.select(prepared, Also { depth, ..Also::default() })?;
         }
-        self.rescore(slab, rows)?;
+        self.score(prepared, slab, rows)?;
         self.select(prepared, Also { verify: true, ..Also::default() })
     }
 }

@@ -47,7 +47,7 @@ impl Group<'_> {
             }
             limit = (limit / 2).max(capacity - held);
         }
-        self.rescore(slab, rows)?;
+        self.score(prepared, slab, rows)?;
         self.select(prepared, Also::default())
     }
 
@@ -63,7 +63,7 @@ impl Group<'_> {
     /// if that does not leave enough room, keeps the k best of each query. Returns the most candidates left.
     fn make_room(&mut self, prepared: usize, slab: &Slab, rows: &Rows) -> Result<usize, DeviceError> {
         let capacity = self.sizes.capacity;
-        self.rescore(slab, rows)?;
+        self.score(prepared, slab, rows)?;
         self.select(prepared, Also::default())?;
         let held = self.most_held()?;
         if capacity - held >= capacity / 2 {

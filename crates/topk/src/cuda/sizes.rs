@@ -68,9 +68,9 @@ impl Sizes {
         let vectors = dim * size_of::<f32>() + of_types;
         let hits = k * size_of::<KernelHit>()
             + if k > BEST_IN_SHARED as usize { 2 * k * size_of::<u64>() } else { 0 };
-        let query = vectors + hits + capacity * size_of::<Candidate>() + 6 * size_of::<u32>();
+        let query = vectors + hits + capacity * size_of::<Candidate>() + 7 * size_of::<u32>();
         // Each array is rounded up to 256 bytes.
-        query as u64 * queries as u64 + 21 * 256
+        query as u64 * queries as u64 + 22 * 256
     }
 
     /// How many times larger than the last chunk the next one may be. Small steps raise the thresholds

@@ -59,6 +59,7 @@ fn constants_and_names_are_those_of_the_header() {
         ("TOLLER_SCAN_THREADS", abi::SCAN_THREADS),
         ("TOLLER_SELECT_THREADS", abi::SELECT_THREADS),
         ("TOLLER_RESCORE_THREADS", abi::RESCORE_THREADS),
+        ("TOLLER_RESCORE_SHARED", abi::RESCORE_SHARED),
         ("TOLLER_SCAN_ROWS", abi::SCAN_ROWS),
         ("TOLLER_SCAN_SLICE", abi::SCAN_SLICE),
         ("TOLLER_SCAN_SAMPLE", abi::SCAN_SAMPLE),
