@@ -49,6 +49,9 @@ pub(super) struct Also {
     pub(super) aim: bool,
 }
 
+/// Numbers or hits from which on all threads copy them. To wake the threads takes longer than copying fewer.
+const FOR_ALL_THREADS: usize = 1 << 17;
+
 /// What a group found for a query, or `None` if its candidates are incomplete; and how many vectors were
 /// nominated.
 pub(crate) type Found = (Option<Ranking>, usize);
@@ -142,9 +145,14 @@ impl<'a> Group<'a> {
         let (pinned, together) = self.workspace.pinned(numbers.len(), dim * size_of::<f32>())?;
         for (part, numbers) in numbers.chunks(together).enumerate() {
             let rows: &mut [f32] = bytemuck::cast_slice_mut(pinned.bytes_mut()?);
-            rows.par_chunks_exact_mut(dim).zip(numbers).for_each(|(row, &number)| {
+            let copy = |(row, &number): (&mut [f32], &usize)| {
                 row.copy_from_slice(&queries[number * dim..][..dim]);
-            });
+            };
+            if numbers.len() * dim < FOR_ALL_THREADS {
+                rows.chunks_exact_mut(dim).zip(numbers).for_each(copy);
+            } else {
+                rows.par_chunks_exact_mut(dim).zip(numbers).for_each(copy);
+            }
             // SAFETY: the memory has room for all queries. Kernels wait for the copies, and so does the next
             // use of the buffer.
             unsafe {
@@ -357,8 +365,12 @@ impl<'a> Group<'a> {
                 let hits = || hits.iter().take(count as usize).map(hit).collect();
                 ((count != INCOMPLETE).then(|| Ranking { hits: hits() }), nominated as usize)
             };
-            let of_queries = hits.par_chunks_exact(k).zip(counts).zip(&nominated[first..]);
-            found.par_extend(of_queries.map(of_query));
+            let nominated = &nominated[first..];
+            if hits.len() < FOR_ALL_THREADS {
+                found.extend(hits.chunks_exact(k).zip(counts).zip(nominated).map(of_query));
+            } else {
+                found.par_extend(hits.par_chunks_exact(k).zip(counts).zip(nominated).map(of_query));
+            }
         }
         Ok(found)
     }

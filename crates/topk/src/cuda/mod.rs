@@ -24,6 +24,7 @@ mod schedule;
 mod search;
 mod shard;
 mod sizes;
+mod upload;
 mod workspace;
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use toller_gpu::{Address, Device, DeviceError, Memory, Pinned};
+use toller_gpu::{Address, Device, DeviceError, Memory};
 
 use super::abi;
 use super::kernels::{DType, Kernels};
 use super::layout::Slab;
+use super::upload::Uploader;
 use crate::collection::{Codes, Collection, Segment};
 use crate::quantize::{Quantized, quantize};
 
@@ -80,17 +81,13 @@ impl Rows {
     }
 }
 
-/// Bytes of a pinned buffer: enough that a copy takes longer than starting the copy.
-const PINNED_BYTES: usize = 32 << 20;
-
 /// Numbers that a thread rounds at a time.
 const ROUNDED_AT_ONCE: usize = 1 << 20;
 
-/// Copies rows of the host to a device through two pinned buffers: one is filled while the other is copied.
+/// Copies rows of the host, and their codes, to a device.
 #[derive(Debug)]
 pub(crate) struct Loader {
-    pinned: [Pinned; 2],
-    next: usize,
+    uploader: Uploader,
 }
 
 impl Loader {
@@ -100,8 +97,7 @@ impl Loader {
         slab_bytes: usize,
         row_bytes: usize,
     ) -> Result<Self, DeviceError> {
-        let bytes = slab_bytes.min(PINNED_BYTES).max(row_bytes);
-        Ok(Self { pinned: [Pinned::new(device, bytes)?, Pinned::new(device, bytes)?], next: 0 })
+        Ok(Self { uploader: Uploader::new(device, slab_bytes, row_bytes)? })
     }
 
     /// Copies the rows of `slab` to `to`, and waits until they are there. Calls `progress` with the number of
@@ -133,7 +129,7 @@ impl Loader {
             }
             row += piece.rows.len();
         }
-        self.pinned.iter().try_for_each(Pinned::synchronize)
+        self.uploader.synchronize()
     }
 
     /// Rounds rows that have no codes on all threads. A few pieces at a time, since they are widened first.
@@ -192,39 +188,8 @@ impl Loader {
         stride: usize,
         progress: &dyn Fn(u64),
     ) -> Result<(), DeviceError> {
-        let mut to = to;
-        let at_once = self.pinned[0].size() / stride;
-        for rows in rows.chunks(at_once * row_bytes) {
-            let pinned = &mut self.pinned[self.next];
-            let bytes = rows.len() / row_bytes * stride;
-            pad(rows, row_bytes, &mut pinned.bytes_mut()?[..bytes], stride);
-            // SAFETY: `load` asserted that there is room for the slab, these rows are a part of it, and
-            // `load` waits until the copy is done.
-            unsafe { pinned.copy_to(to, bytes)? };
-            to = to.plus(bytes);
-            self.next = (self.next + 1) % self.pinned.len();
-            progress(rows.len() as u64);
-        }
-        Ok(())
+        // SAFETY: `load` asserted that there is room for the slab, these rows are a part of it, and `load` waits
+        // until the copies are done.
+        unsafe { self.uploader.copy(to, rows, row_bytes, stride, progress) }
     }
-}
-
-/// Bytes that a thread copies at a time.
-const COPIED_AT_ONCE: usize = 1 << 20;
-
-/// Copies rows to a larger stride, on all threads. Rows of a memory map are read from disk here.
-fn pad(from: &[u8], row_bytes: usize, to: &mut [u8], stride: usize) {
-    if row_bytes == stride {
-        let pieces = from.par_chunks(COPIED_AT_ONCE).zip(to.par_chunks_mut(COPIED_AT_ONCE));
-        pieces.for_each(|(from, to)| to.copy_from_slice(from));
-        return;
-    }
-    let rows = (COPIED_AT_ONCE / stride).max(1);
-    let pieces = from.par_chunks(rows * row_bytes).zip(to.par_chunks_mut(rows * stride));
-    pieces.for_each(|(from, to)| {
-        for (from, to) in from.chunks_exact(row_bytes).zip(to.chunks_exact_mut(stride)) {
-            to[..row_bytes].copy_from_slice(from);
-            to[row_bytes..].fill(0);
-        }
-    });
 }

@@ -153,10 +153,15 @@ impl Shard {
         group: &mut Group<'_>,
         guesses: bool,
     ) -> Result<(), DeviceError> {
-        for (slab, rows) in &self.resident {
-            if guesses { group.search_with_guesses(slab, rows)? } else { group.search_safely(slab, rows)? }
+        let search_resident = |group: &mut Group<'_>| {
+            self.resident.iter().try_for_each(|(slab, rows)| {
+                if guesses { group.search_with_guesses(slab, rows) } else { group.search_safely(slab, rows) }
+            })
+        };
+        match &self.streamed {
+            None => search_resident(group),
+            Some(streamed) => streamed.search(&self.kernels, collection, group, search_resident),
         }
-        self.streamed.as_ref().map_or(Ok(()), |streamed| streamed.search(&self.kernels, collection, group))
     }
 
     fn too_little(&self, k: usize) -> DeviceError {
@@ -170,12 +175,13 @@ impl Shard {
 }
 
 impl Streamed {
-    /// Searches the slabs, each while a thread copies the next.
+    /// Searches the slabs, each while a thread copies the next. Calls `first` while the first are copied.
     fn search(
         &self,
         kernels: &Kernels,
         collection: &Collection<'_>,
         group: &mut Group<'_>,
+        first: impl FnOnce(&mut Group<'_>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let (free, freed): (Sender<()>, Receiver<()>) = mpsc::channel();
         let (ready, readied) = mpsc::sync_channel(STREAMED);
@@ -196,7 +202,9 @@ impl Streamed {
                     }
                 }
             });
-            let free = free;
+            // Dropped when this ends, which ends the loader.
+            let (free, readied) = (free, readied);
+            first(group)?;
             for (number, slab) in self.slabs.iter().enumerate() {
                 let rows = &self.rooms[number % STREAMED];
                 // A loader that ends without a message has panicked, and so will the scope.

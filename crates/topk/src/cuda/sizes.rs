@@ -20,6 +20,8 @@ pub(crate) struct Sizes {
 const LEAST_CAPACITY: usize = 1024;
 /// The candidates of a buffer that suffice, besides those for each of k hits: samples are small, and vary.
 const GOOD_CAPACITY: usize = 8 << 10;
+/// The same if larger buffers would mean more groups of queries.
+const ENOUGH_CAPACITY: usize = GOOD_CAPACITY / 2;
 /// The candidates of a buffer that suffice, for each of k hits: the samples leave about 1, and the rows after
 /// them nominate 3.
 const GOOD_CAPACITY_OF_HIT: usize = 8;
@@ -43,11 +45,20 @@ impl Sizes {
         dim: usize,
     ) -> Option<Self> {
         let of_hit = if coded { GOOD_CAPACITY_OF_CODED_HIT } else { GOOD_CAPACITY_OF_HIT };
-        let capacity = (GOOD_CAPACITY + of_hit * k).min(rows.max(1));
-        let good = Self { queries: 1, dim, k, capacity };
-        let queries = ((bytes / good.bytes()) as usize).min(queries).min(MOST_QUERIES);
-        if queries > 0 {
-            return Some(Self { queries, ..good });
+        let with = |candidates: usize| Self {
+            queries: 1,
+            dim,
+            k,
+            capacity: (candidates + of_hit * k).min(rows.max(1)),
+        };
+        let (good, enough) = (with(GOOD_CAPACITY), with(ENOUGH_CAPACITY));
+        let most = ((bytes / enough.bytes()) as usize).min(MOST_QUERIES);
+        if most > 0 && queries > 0 {
+            // Groups that are alike, and no more of them than needed: each reads all rows.
+            let queries = queries.div_ceil(queries.div_ceil(most));
+            let spare = (bytes / queries as u64 - enough.bytes()) / size_of::<Candidate>() as u64;
+            let capacity = good.capacity.min(enough.capacity + spare as usize);
+            return Some(Self { queries, capacity, ..good });
         }
         let least = Self::least(rows, k, dim);
         let spare = bytes.checked_sub(least.bytes())? / size_of::<Candidate>() as u64;
@@ -112,6 +123,16 @@ mod tests {
                 assert!(sizes.growth() >= 2);
             }
         }
+    }
+
+    /// In an eighth of 6 GB. A group more would read all vectors again.
+    #[test]
+    fn there_are_no_more_groups_than_needed() {
+        let of = |k| Sizes::within(750_000_000, 6980, 8_841_823, false, k, 768);
+        assert!(of(10).is_some_and(|sizes| sizes.queries == 6980 && (4096..8192).contains(&sizes.capacity)));
+        assert!(
+            of(1000).is_some_and(|sizes| sizes.queries == 3490 && (14_000..16_192).contains(&sizes.capacity))
+        );
     }
 
     #[test]
