@@ -157,11 +157,10 @@ typedef struct {
 typedef struct {
     uint32_t first_token; /* of the sequence */
     uint32_t tokens;      /* of the sequence */
-    uint32_t first_query; /* in the sequence: a multiple of the block's queries */
+    uint32_t first_query; /* in the sequence: a multiple of TOLLER_ATTENTION_QUERIES */
 } toller_query_tile;
 
-/* attention_*_{32,64,128}: softmax(Q K^T scale + bias) V for every head and every token over its sequence. A block has
- * TOLLER_ATTENTION_QUERIES queries; those of attention_{f16,bf16}_{32,64}_long have TOLLER_ATTENTION_QUERIES_LONG.
+/* attention_*_{32,64,128}: softmax(Q K^T scale + bias) V for every head and every token over its sequence.
  * Grid: tiles of queries times heads; neighbours have the same tile, since the heads of a token lie side by side in
  * memory. Block: TOLLER_ATTENTION_THREADS. Shared memory: TOLLER_ATTENTION_SHARED of
  * the head's bytes, and 4 bytes for each number of a head's bias. */
@@ -243,12 +242,11 @@ typedef struct {
     (TOLLER_PRODUCT_TMA_STAGES *                                                                                      \
          ((TOLLER_PRODUCT_TMA_ROWS + TOLLER_PRODUCT_TMA_COLUMNS) * TOLLER_PRODUCT_SLICE + 16) + 12 * 2048 + 1024)
 
-/* Queries of a block of attention, and keys of a tile. */
+/* Queries and keys of a tile of attention. */
 #define TOLLER_ATTENTION_QUERIES 64
-#define TOLLER_ATTENTION_QUERIES_LONG 128
 #define TOLLER_ATTENTION_KEYS 64
 /* Dynamic shared memory of attention without a bias: queries, and two stages of keys and values. */
-#define TOLLER_ATTENTION_SHARED(head_bytes, queries) (((queries) + 4 * TOLLER_ATTENTION_KEYS) * (head_bytes))
+#define TOLLER_ATTENTION_SHARED(head_bytes) ((TOLLER_ATTENTION_QUERIES + 4 * TOLLER_ATTENTION_KEYS) * (head_bytes))
 
 /* The kernels, as X(name, argument struct). */
 #define TOLLER_ENCODER_KERNELS_OF(X, TYPE)                                                                            \
@@ -267,10 +265,6 @@ typedef struct {
     TOLLER_ENCODER_KERNELS_OF(X, f16)                                                                                 \
     TOLLER_ENCODER_KERNELS_OF(X, bf16)                                                                                \
     TOLLER_ENCODER_KERNELS_OF(X, f32)                                                                                 \
-    X(toller_encoder_attention_f16_32_long, toller_attention_args)                                                    \
-    X(toller_encoder_attention_f16_64_long, toller_attention_args)                                                    \
-    X(toller_encoder_attention_bf16_32_long, toller_attention_args)                                                   \
-    X(toller_encoder_attention_bf16_64_long, toller_attention_args)                                                   \
     X(toller_encoder_product_f16_256, toller_product_args)                                                            \
     X(toller_encoder_product_bf16_256, toller_product_args)                                                           \
     X(toller_encoder_norm_wide_bf16, toller_norm_args)                                                                \

@@ -1,13 +1,12 @@
-// Attention for sm_80 and above: each type with three widths of heads, and more queries a block for long texts.
+// Attention for sm_80 and above: each type with three widths of heads.
 #include "encoder/attention.cuh"
 
 // Blocks of a multiprocessor, at least; 0 leaves it to the compiler.
-#define TOLLER_ATTENTION_OF(NAME, STATES, SIZE, GROUPS, BLOCKS)                                                        \
+#define TOLLER_ATTENTION(TYPE, STATES, SIZE, BLOCKS)                                                                   \
     extern "C" __global__ void __launch_bounds__(TOLLER_ATTENTION_THREADS, BLOCKS)                                     \
-        toller_encoder_attention_##NAME(const __grid_constant__ toller_attention_args args) {                          \
-        attend<STATES, SIZE, GROUPS>(args);                                                                            \
+        toller_encoder_attention_##TYPE##_##SIZE(const __grid_constant__ toller_attention_args args) {                 \
+        attend<STATES, SIZE>(args);                                                                                    \
     }
-#define TOLLER_ATTENTION(TYPE, STATES, SIZE, BLOCKS) TOLLER_ATTENTION_OF(TYPE##_##SIZE, STATES, SIZE, 1, BLOCKS)
 
 TOLLER_ATTENTION(f16, StatesF16, 32, 4)
 TOLLER_ATTENTION(f16, StatesF16, 64, 4)
@@ -18,8 +17,3 @@ TOLLER_ATTENTION(bf16, StatesBf16, 128, 0)
 TOLLER_ATTENTION(f32, StatesF32, 32, 0)
 TOLLER_ATTENTION(f32, StatesF32, 64, 0)
 TOLLER_ATTENTION(f32, StatesF32, 128, 0)
-
-TOLLER_ATTENTION_OF(f16_32_long, StatesF16, 32, 2, 3)
-TOLLER_ATTENTION_OF(f16_64_long, StatesF16, 64, 2, 2)
-TOLLER_ATTENTION_OF(bf16_32_long, StatesBf16, 32, 2, 3)
-TOLLER_ATTENTION_OF(bf16_64_long, StatesBf16, 64, 2, 2)

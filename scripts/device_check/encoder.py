@@ -22,8 +22,8 @@ SECONDS = 220
 SCORES = 1e-4
 # The largest error of a vector in f16, relative to its length: what f16 may cost is 2e-3 for real models.
 DEEP = 5e-3
-# The tests of cuBLASLt's products, and of candidates: kernels that no GPU has measured yet.
-LIBRARY, CANDIDATES = "products_of_the_library_are_near", "candidates_compute_what_the_usual_kernels_do"
+# The tests of cuBLASLt's products.
+LIBRARY = "products_of_the_library_are_near"
 WORDS = "the of a dog search text query answer water river paper light house green music train".split()
 
 
@@ -44,9 +44,8 @@ class Encoder:
         slow = self.check.is_stand_in
         until = None if slow else time.monotonic() + SECONDS
         step = lambda name, seconds, work: self.runner.step(f"encoder: {name}", seconds if not slow else 300, work, until)
-        # A fault of candidates must not hide what the usual kernels do.
         step("tests", 60 if not slow else 900, lambda: self.check.tests(
-            "encoder tests", "cuda::", "a_gpu_is_near", "--skip", LIBRARY, "--skip", CANDIDATES, program="tests-encoder"))
+            "encoder tests", "cuda::", "a_gpu_is_near", "--skip", LIBRARY, program="tests-encoder"))
         step("tests of cuBLASLt", 30 if not slow else 300, self.library)
         step("whole commands", 60, self.whole)
         with tempfile.TemporaryDirectory() as name:
@@ -58,7 +57,6 @@ class Encoder:
             self.check.wait_for_compilers()
             rates(DTYPE)
             step(f"cuBLASLt in {DTYPE}", 40, lambda: self.library_rates(model))
-            step(f"candidates in {DTYPE}", 60 if not slow else 600, lambda: self.candidates(model))
             step("peers", 90, lambda: self.peers(model))
             for work in [parity, rates]:
                 for dtype in OTHERS:
@@ -133,11 +131,6 @@ class Encoder:
         """The products of cuBLASLt, which device-check and users can do without."""
         self.check.needs_cublas()
         self.check.tests("encoder tests of cuBLASLt", f"cuda::tests::{LIBRARY}", program="tests-encoder")
-
-    def candidates(self, model):
-        """The tests of candidates, and if they pass, their rates."""
-        self.check.tests("encoder tests of candidates", f"cuda::tests::{CANDIDATES}", program="tests-encoder")
-        self.rates(model, DTYPE, " with candidates", "--candidates")
 
     def library_rates(self, model):
         self.check.needs_cublas()

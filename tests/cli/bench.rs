@@ -279,15 +279,17 @@ fn encode_figures_of_a_device_have_its_kernels() {
 fn other_kernels_are_measured_where_they_are_asked_for() {
     let workspace = Workspace::new();
     let text = "the river ".repeat(40);
-    workspace.write("long.jsonl", format!("{{\"_id\":\"d\",\"text\":\"{text}\"}}\n"));
+    let texts: String =
+        (0..12).map(|number| format!("{{\"_id\":\"{number}\",\"text\":\"{text}\"}}\n")).collect();
+    workspace.write("long.jsonl", texts);
     let flags = "bench encode --model tiny-bert --corpus long.jsonl --batches 1 --seconds 0 --device shim --dtype f16 --json";
-    let has_long_attention = |choice: &str| {
+    let copies_in_bulk = |choice: &str| {
         let result = workspace.runs(&format!("{flags} {choice}")).json();
         let kernels = result["figures"][0]["kernels"].as_array().unwrap();
-        kernels.iter().any(|time| time["kernel"].as_str().unwrap().ends_with("_long"))
+        kernels.iter().any(|time| time["kernel"].as_str().unwrap().ends_with("_tma"))
     };
-    assert!(has_long_attention("--candidates"));
-    assert!(!has_long_attention("--capability 8.0"));
+    assert!(copies_in_bulk("--capability 9.0"));
+    assert!(!copies_in_bulk("--capability 8.0"));
 }
 
 #[cfg(feature = "shim")]
@@ -378,7 +380,6 @@ fn what_cannot_be_measured_is_refused() {
         ("bench search --vectors 9 --memory 20", &["--memory", "hint: add --device cuda"]),
         ("bench search --memory 0", &["--memory", "a number above 0"]),
         ("bench encode --model tiny-bert --capability 8.0", &["--capability", "hint: add --device cuda"]),
-        ("bench encode --model tiny-bert --candidates", &["--candidates", "hint: add --device cuda"]),
         ("bench encode --model tiny-bert --cublas", &["--cublas", "hint: add --device cuda"]),
         ("bench search --vectors 9 --check-hits", &["--check-hits", "hint: add --device cuda"]),
         ("bench search --vectors 9 --plot -", &["--plot - : a figure is not written to a stream"]),

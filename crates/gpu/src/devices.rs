@@ -103,11 +103,6 @@ impl Devices {
         self.0.iter().for_each(|device| device.controls().limit_shared_bytes(most));
     }
 
-    /// Chooses kernels that no GPU has measured yet, where there are any.
-    pub fn try_candidates(&self) {
-        self.0.iter().for_each(|device| device.controls().try_candidates());
-    }
-
     /// Plans as for devices with at most this many bytes of memory each.
     pub fn limit_memory(&self, most: u64) {
         self.0.iter().for_each(|device| device.controls().limit_memory(most));

@@ -157,11 +157,6 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         self.controls().limited_shared_bytes(self.facts().shared_bytes)
     }
 
-    /// Whether kernels are chosen that no GPU has measured yet.
-    fn tries_candidates(&self) -> bool {
-        self.controls().tries_candidates()
-    }
-
     /// Whether NVIDIA's library computes what it can.
     fn uses_library(&self) -> bool {
         self.controls().uses_library()

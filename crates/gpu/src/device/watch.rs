@@ -65,7 +65,6 @@ pub struct Controls {
     most_shared_bytes: Mutex<Option<u32>>,
     most_memory: Mutex<Option<u64>>,
     uses_library: AtomicBool,
-    tries_candidates: AtomicBool,
 }
 
 impl Controls {
@@ -121,15 +120,6 @@ impl Controls {
 
     pub(super) fn uses_library(&self) -> bool {
         self.uses_library.load(Ordering::Relaxed)
-    }
-
-    /// Chooses kernels that no GPU has measured yet, where there are any.
-    pub fn try_candidates(&self) {
-        self.tries_candidates.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn tries_candidates(&self) -> bool {
-        self.tries_candidates.load(Ordering::Relaxed)
     }
 
     /// The compute capability that a device of this capability acts with.

@@ -217,10 +217,8 @@ pub(crate) const PRODUCT_TMA_THREADS: u32 = 512;
 pub(crate) const PRODUCT_SHARED_TMA: u32 =
     PRODUCT_TMA_STAGES * ((PRODUCT_TMA_ROWS + PRODUCT_TMA_COLUMNS) * PRODUCT_SLICE + 16) + 12 * 2048 + 1024;
 
-/// Queries of a block of attention.
+/// Queries of a tile of attention.
 pub(crate) const ATTENTION_QUERIES: u32 = 64;
-/// The same for long texts.
-pub(crate) const ATTENTION_QUERIES_LONG: u32 = 128;
 /// Keys of a tile of attention.
 pub(crate) const ATTENTION_KEYS: u32 = 64;
 
@@ -230,6 +228,6 @@ pub(crate) const fn product_shared(columns: u32, stages: u32) -> u32 {
 }
 
 /// Dynamic shared memory of attention with heads of this many bytes, without a bias.
-pub(crate) const fn attention_shared(head_bytes: u32, queries: u32) -> u32 {
-    (queries + 4 * ATTENTION_KEYS) * head_bytes
+pub(crate) const fn attention_shared(head_bytes: u32) -> u32 {
+    (ATTENTION_QUERIES + 4 * ATTENTION_KEYS) * head_bytes
 }

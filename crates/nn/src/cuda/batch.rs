@@ -25,19 +25,12 @@ pub struct CudaBatch {
     pub(super) rows: Vec<(Range<usize>, u32)>,
     pub(super) positions: Range<usize>,
     pub(super) offsets: Range<usize>,
-    pub(super) tiles: QueryTiles,
-    /// Larger ones; none if all sequences are short.
-    pub(super) long_tiles: QueryTiles,
+    /// Of [`abi::QueryTile`].
+    pub(super) tiles: Range<usize>,
+    pub(super) tile_count: usize,
     pub(super) tokens: usize,
     pub(super) sequences: Sequences,
     pub(super) longest: usize,
-}
-
-/// Tiles of queries of all sequences.
-pub(super) struct QueryTiles {
-    /// Where they are in the words, as [`abi::QueryTile`].
-    pub(super) words: Range<usize>,
-    pub(super) count: usize,
 }
 
 impl CudaBatch {
@@ -53,33 +46,27 @@ impl CudaBatch {
         let rows = rows.iter().map(|rows| (push(rows), rows.iter().copied().max().unwrap_or(0))).collect();
         let positions = push(&sequences.positions().collect::<Vec<_>>());
         let offsets = push(sequences.offsets());
-        let longest = sequences.ranges().map(|tokens| tokens.len()).max().unwrap_or(0);
-        let mut tiles_of = |queries: u32, is_needed: bool| {
-            let tiles = if is_needed { query_tiles(&sequences, queries as usize) } else { Vec::new() };
-            QueryTiles { words: push(bytemuck::cast_slice(&tiles)), count: tiles.len() }
-        };
-        let tiles = tiles_of(abi::ATTENTION_QUERIES, true);
-        let long_tiles = tiles_of(abi::ATTENTION_QUERIES_LONG, longest > abi::ATTENTION_QUERIES as usize);
+        let tiles = query_tiles(&sequences);
         Self {
             id: BATCHES.fetch_add(1, Ordering::Relaxed),
             turn: OnceLock::new(),
             rows,
             positions,
             offsets,
-            tiles,
-            long_tiles,
+            tiles: push(bytemuck::cast_slice(&tiles)),
+            tile_count: tiles.len(),
             tokens: sequences.tokens(),
-            longest,
+            longest: sequences.ranges().map(|tokens| tokens.len()).max().unwrap_or(0),
             sequences,
             words,
         }
     }
 }
 
-/// Tiles of this many queries of all sequences. Tiles of long sequences take longest, and come first.
-fn query_tiles(sequences: &Sequences, queries: usize) -> Vec<abi::QueryTile> {
+/// The tiles of queries of all sequences. Tiles of long sequences take longest, and come first.
+fn query_tiles(sequences: &Sequences) -> Vec<abi::QueryTile> {
     let of_sequence = |tokens: Range<usize>| {
-        (0..tokens.len()).step_by(queries).map(move |first| abi::QueryTile {
+        (0..tokens.len()).step_by(abi::ATTENTION_QUERIES as usize).map(move |first| abi::QueryTile {
             first_token: tokens.start as u32,
             tokens: tokens.len() as u32,
             first_query: first as u32,
@@ -102,14 +89,9 @@ mod tests {
         assert_eq!((batch.rows[0].1, batch.rows[1].1), (7, 1));
         assert_eq!(batch.words[batch.offsets.clone()], [0, 1, 1, 71]);
         assert_eq!(batch.words[batch.positions.clone()][..4], [0, 0, 1, 2]);
-        let tiles = &batch.words[batch.tiles.words.clone()];
+        let tiles = &batch.words[batch.tiles.clone()];
         assert_eq!(tiles, [1, 70, 0, 1, 70, 64, 0, 1, 0], "of the long sequence first");
-        let tiles = &batch.words[batch.long_tiles.words.clone()];
-        assert_eq!(tiles, [1, 70, 0, 0, 1, 0], "twice as many queries");
-        assert_eq!((batch.tokens, batch.sequences.count(), batch.longest), (71, 3, 70));
-        assert_eq!((batch.tiles.count, batch.long_tiles.count), (3, 2));
-        let short = CudaBatch::new(&[vec![7; 64]], Sequences::from_lengths([64]));
-        assert_eq!((short.tiles.count, short.long_tiles.count), (1, 0));
+        assert_eq!((batch.tokens, batch.sequences.count(), batch.longest, batch.tile_count), (71, 3, 70, 3));
         assert!(batch.rows.iter().all(|(rows, _)| rows.start.is_multiple_of(4)));
     }
 }

@@ -34,12 +34,6 @@ const HEAD_SIZES: [usize; 3] = [32, 64, 128];
 const ATTENTION: [[&str; 3]; 3] =
     [by_number!("attention", "_32"), by_number!("attention", "_64"), by_number!("attention", "_128")];
 
-/// The same with more queries a block, for the first sizes of heads.
-const LONG_ATTENTION: [[&str; 2]; 2] = [
-    ["toller_encoder_attention_f16_32_long", "toller_encoder_attention_bf16_32_long"],
-    ["toller_encoder_attention_f16_64_long", "toller_encoder_attention_bf16_64_long"],
-];
-
 /// The tile of a product, and its kernels.
 struct Tile {
     rows: u32,
@@ -105,11 +99,6 @@ pub(super) fn tile_rows(device: &dyn Device) -> u32 {
 /// The least size of heads with a kernel that holds heads of `size`.
 pub(super) fn padded_head(size: usize) -> Option<usize> {
     HEAD_SIZES.into_iter().find(|&padded| padded >= size)
-}
-
-/// Whether long texts have a kernel with more queries a block: a candidate.
-pub(super) fn has_long_attention(number: Number, head: usize, device: &dyn Device) -> bool {
-    device.tries_candidates() && number != Number::F32 && head <= HEAD_SIZES[LONG_ATTENTION.len() - 1]
 }
 
 /// The kernels of a device. Their contract: the addresses in `args` point to arrays as large as
@@ -246,28 +235,22 @@ impl Kernels {
         unsafe { self.by_warps(PREFIX[number as usize], args.tokens, &args) }
     }
 
-    /// Attention, with the kernel for heads of `head` numbers, and with more queries a block if `is_long`.
+    /// Attention, with the kernel for heads of `head` numbers.
     ///
     /// # Safety
     /// `args` keeps the contract of [`Kernels`]. `head` is the size of the heads in `args.qkv`: one that
-    /// [`padded_head`] has returned. With `is_long`, [`has_long_attention`] is true, and the tiles have as
-    /// many queries.
+    /// [`padded_head`] has returned.
     pub(super) unsafe fn attend(
         &self,
         number: Number,
         head: usize,
-        is_long: bool,
         args: abi::Attend,
     ) -> Result<(), DeviceError> {
         let of_size = HEAD_SIZES.iter().position(|&size| size >= head).unwrap_or(HEAD_SIZES.len() - 1);
         let of_bias = if args.bias.0 == 0 { 0 } else { (2 * args.reach + 1) * size_of::<f32>() as u32 };
-        let (name, queries) = if is_long {
-            (LONG_ATTENTION[of_size][usize::from(number == Number::Bf16)], abi::ATTENTION_QUERIES_LONG)
-        } else {
-            (ATTENTION[of_size][number as usize], abi::ATTENTION_QUERIES)
-        };
-        let shared_bytes = abi::attention_shared((head * number.size()) as u32, queries) + of_bias;
+        let shared_bytes = abi::attention_shared((head * number.size()) as u32) + of_bias;
         let grid = [args.tile_count * args.heads, 1, 1];
+        let name = ATTENTION[of_size][number as usize];
         // SAFETY: the caller keeps the contract for the arrays.
         unsafe { self.device.run(name, grid, abi::ATTENTION_THREADS, shared_bytes, &args) }
     }
@@ -330,7 +313,7 @@ pub(super) fn names() -> Vec<&'static str> {
     let narrow = [FEW.names, NARROW.names, MIDDLE.names].concat();
     let steps = [EMBED, NORM, HEADS, PREFIX, POOL].concat();
     let others = [WIDE.names[1], WIDE.names[2], ACTIVATE, NORM_WIDE, ROWS];
-    [narrow, steps, ATTENTION.concat(), LONG_ATTENTION.concat(), others.to_vec()].concat()
+    [narrow, steps, ATTENTION.concat(), others.to_vec()].concat()
 }
 
 #[cfg(test)]

@@ -429,18 +429,15 @@ impl Backend for Cuda {
         self.upload(scratch, batch)?;
         let qkv = if kind.prepares_heads() { self.prepare_heads(scratch, qkv, batch, kind)? } else { qkv };
         let out = scratch.take(qkv.rows, attention.output_width(), self.number)?;
-        let is_long = batch.long_tiles.count > 0
-            && kernels::has_long_attention(self.number, kind.padded, &*self.device);
-        let tiles = if is_long { &batch.long_tiles } else { &batch.tiles };
         let (bias, reach) = kind.bias();
         let side =
             |reach: Option<usize>| reach.map_or(u32::MAX, |reach| reach.try_into().unwrap_or(u32::MAX));
         let args = abi::Attend {
             qkv: qkv.address(),
             out: out.address(),
-            tiles: scratch.at(&tiles.words),
+            tiles: scratch.at(&batch.tiles),
             bias,
-            tile_count: tiles.count as u32,
+            tile_count: batch.tile_count as u32,
             tokens: batch.tokens as u32,
             heads: attention.heads as u32,
             key_heads: attention.key_heads as u32,
@@ -453,9 +450,9 @@ impl Backend for Cuda {
             scale: 1.0 / (attention.head_size as f32).sqrt(),
             reserved: 0,
         };
-        // SAFETY: the tiles belong to the batch, which has as many tokens as both states have rows, and are as
-        // large as the kernel's; the widths follow from the heads.
-        unsafe { self.kernels.attend(self.number, kind.padded, is_long, args)? };
+        // SAFETY: the tiles belong to the batch, which has as many tokens as both states have rows; the
+        // widths follow from the heads.
+        unsafe { self.kernels.attend(self.number, kind.padded, args)? };
         Ok(out)
     }
 

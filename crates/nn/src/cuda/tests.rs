@@ -28,7 +28,6 @@ pub(crate) enum Kernels {
     OfH100,
     OfA100,
     OfLibrary,
-    Candidates,
 }
 
 /// The machine's GPU with these kernels; where there is none, a stand-in.
@@ -47,7 +46,6 @@ fn devices(kernels: Kernels) -> Devices {
         Kernels::OfH100 => devices.limit_capability((9, 0)),
         Kernels::OfA100 => devices.limit_capability((8, 0)),
         Kernels::OfLibrary => devices.use_library(),
-        Kernels::Candidates => devices.try_candidates(),
     }
     devices
 }
@@ -55,10 +53,10 @@ fn devices(kernels: Kernels) -> Devices {
 /// The machine's GPU if it has one: opened once for each choice, since opening takes longer than a test.
 /// With the environment variable TOLLER_WATCH_LAUNCHES, every launch on it is printed.
 fn of_machine(kernels: Kernels) -> Option<Devices> {
-    static OPENED: LazyLock<[Option<Devices>; 4]> = LazyLock::new(|| {
+    static OPENED: LazyLock<[Option<Devices>; 3]> = LazyLock::new(|| {
         let is_set = |name: &str| std::env::var_os(name).is_some();
         let [prints, is_needed] = ["TOLLER_WATCH_LAUNCHES", "TOLLER_NEEDS_GPU"].map(is_set);
-        [(); 4].map(|()| Devices::of_machine(prints, is_needed))
+        [(); 3].map(|()| Devices::of_machine(prints, is_needed))
     });
     OPENED[kernels as usize].clone()
 }
@@ -81,7 +79,6 @@ fn constants_and_names_are_those_of_the_header() {
         ("TOLLER_PRODUCT_STAGES", abi::PRODUCT_STAGES),
         ("TOLLER_PRODUCT_STAGES_FEW", abi::PRODUCT_STAGES_FEW),
         ("TOLLER_ATTENTION_QUERIES", abi::ATTENTION_QUERIES),
-        ("TOLLER_ATTENTION_QUERIES_LONG", abi::ATTENTION_QUERIES_LONG),
         ("TOLLER_ATTENTION_KEYS", abi::ATTENTION_KEYS),
         ("TOLLER_PRODUCT_TMA_ROWS", abi::PRODUCT_TMA_ROWS),
         ("TOLLER_PRODUCT_TMA_COLUMNS", abi::PRODUCT_TMA_COLUMNS),
@@ -304,23 +301,6 @@ fn long() -> Model {
 fn lengths_from_1_to_512_in_every_precision() {
     for (precision, tolerance) in PRECISIONS {
         check(&gpu(Kernels::OfH100, precision), &long(), tolerance);
-    }
-}
-
-/// Blocks with twice as many queries, and windows that end inside of them. Without windows, the bits are
-/// those of the usual kernels. (With them, blocks of other sizes meet keys that none of their queries sees,
-/// and scale by 2^0, which the stand-in takes for a little more than 1.)
-#[test]
-fn candidates_compute_what_the_usual_kernels_do() {
-    for (head_size, window) in [(64, None), (64, Some((Some(70), Some(3)))), (24, None)] {
-        let model = Model { head_size, window: window.unwrap_or_default(), ..long() };
-        for (precision, tolerance) in &PRECISIONS[1..] {
-            let [usual, candidates] =
-                [Kernels::OfH100, Kernels::Candidates].map(|kernels| gpu(kernels, *precision));
-            check(&candidates, &model, *tolerance);
-            let of = |backend: &Cuda| model.run_in(backend, &mut backend.scratch(), 0, 1);
-            assert!(window.is_some() || of(&usual) == of(&candidates), "heads of {head_size}, {precision}");
-        }
     }
 }
 

@@ -38,10 +38,6 @@ pub struct BenchEncodeArgs {
     #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability)]
     capability: Option<Capability>,
 
-    /// Choose kernels for GPUs that are not yet the default, to measure them
-    #[arg(long)]
-    candidates: bool,
-
     /// Multiply f16 layers by NVIDIA's cuBLASLt on GPUs, to compare with Toller's kernels
     #[arg(long)]
     cublas: bool,
@@ -63,12 +59,9 @@ pub struct BenchEncodeArgs {
 impl BenchEncodeArgs {
     /// An engine whose devices have the kernels that are to be measured.
     fn engine(&self, ui: &Ui) -> crate::Result<Engine> {
-        let (capability, tries_candidates, uses_library) = (self.capability, self.candidates, self.cublas);
+        let (capability, uses_library) = (self.capability, self.cublas);
         let adjust = move |devices: &Devices| {
             capability.iter().for_each(|&most| devices.limit_capability(most));
-            if tries_candidates {
-                devices.try_candidates();
-            }
             if uses_library {
                 devices.use_library();
             }
@@ -78,11 +71,7 @@ impl BenchEncodeArgs {
 
     /// Refuses a choice of kernels that has no effect.
     fn check(&self, encoder: &Encoder) -> Result<(), UsageError> {
-        let flags = [
-            (self.capability.is_some(), "--capability"),
-            (self.candidates, "--candidates"),
-            (self.cublas, "--cublas"),
-        ];
+        let flags = [(self.capability.is_some(), "--capability"), (self.cublas, "--cublas")];
         let Some((_, flag)) = flags.into_iter().find(|(is_given, _)| *is_given) else { return Ok(()) };
         let Compute::Gpus(_) = encoder.compute() else {
             let message = format!("{flag} is for GPUs, and this model runs on the CPU or through candle");
