@@ -2,9 +2,10 @@
 sentence-transformers, from texts.
 
 Prints a JSON object a line, as soon as it is known: tokens per second for texts of each length ("figure"), and what
-a peer cannot do, with its reason ("left_out"). All texts of a measurement have the same length: no peer pads.
+a peer cannot do, with its reason ("left_out"). All texts of a length have as many tokens: no peer pads. The texts
+of a corpus, {"text": ...} a line, have many lengths; sentence-transformers sorts them, and pads each batch.
 
-Arguments: --model DIR --lengths N,... --texts N [--device cuda|cpu]
+Arguments: --model DIR --lengths N,... --texts N [--corpus FILE] [--device cuda|cpu]
 """
 
 import argparse
@@ -14,6 +15,8 @@ import time
 # Tokens of a batch: what fills a GPU.
 BATCH_TOKENS = 16_384
 ROUNDS = 3
+# Texts of a batch, of many lengths.
+BATCHES = [32, 256]
 
 
 def arguments():
@@ -21,6 +24,7 @@ def arguments():
     parser.add_argument("--model", required=True)
     parser.add_argument("--lengths", type=lambda text: [int(part) for part in text.split(",")], required=True)
     parser.add_argument("--texts", type=int, required=True)
+    parser.add_argument("--corpus")
     parser.add_argument("--device", default="cuda")
     return parser.parse_args()
 
@@ -82,6 +86,13 @@ def from_texts(options):
         batch = max(1, BATCH_TOKENS // length)
         seconds = quickest(lambda: model.encode([text] * options.texts, batch_size=batch))
         tell(figure={"peer": "sentence-transformers", "texts": f"{length} tokens", "from_text": tokens / seconds})
+    if options.corpus:
+        with open(options.corpus) as lines:
+            texts = [json.loads(line)["text"] for line in lines]
+        tokens = sum(map(len, model.tokenizer(texts, truncation=True, max_length=model.max_seq_length)["input_ids"]))
+        # The best of its usual size of a batch and larger ones.
+        seconds = min(quickest(lambda: model.encode(texts, batch_size=size)) for size in BATCHES)
+        tell(figure={"peer": "sentence-transformers", "texts": "many lengths", "from_text": tokens / seconds})
 
 
 def main():

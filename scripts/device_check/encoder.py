@@ -3,6 +3,7 @@ import array
 import json
 import math
 import os
+import random
 import sys
 import tempfile
 import time
@@ -14,8 +15,10 @@ from .runner import Skipped
 
 # The type that matters most, and the others.
 DTYPE, OTHERS = "f16", ["bf16", "f32"]
-FULL = {"shape": made_model.BASE, "lengths": [50, 128, 512], "batches": [1, 10, 50, 200], "texts": 2048, "deep": (100, 60)}
-TINY = {"shape": made_model.TINY, "lengths": [8, 40], "batches": [1, 2], "texts": 4, "deep": (4, 10)}
+# `mixed`: texts of many lengths. `pairs`: queries, and passages of each, that a cross-encoder reads.
+FULL = {"shape": made_model.BASE, "lengths": [50, 128, 512], "batches": [1, 10, 50, 200], "texts": 2048, "deep": (100, 60), "mixed": 4096,
+        "pairs": (8, 1000)}
+TINY = {"shape": made_model.TINY, "lengths": [8, 40], "batches": [1, 2], "texts": 4, "deep": (4, 10), "mixed": 4, "pairs": (1, 3)}
 # All steps together, in seconds: the search of full size comes next.
 SECONDS = 220
 # The largest difference of a score in f32 from the CPU's, relative to the largest score.
@@ -56,8 +59,11 @@ class Encoder:
             step(f"twelve layers in {DTYPE}", 40, lambda: self.deep(model))
             self.check.wait_for_compilers()
             rates(DTYPE)
+            mixed = Path(name) / "mixed.jsonl"
+            step("texts of many lengths", 30, lambda: self.mixed(model, mixed))
+            step("reranking", 30, lambda: self.rerank(Path(name) / "cross-encoder"))
             step(f"cuBLASLt in {DTYPE}", 40, lambda: self.library_rates(model))
-            step("peers", 90, lambda: self.peers(model))
+            step("peers", 90, lambda: self.peers(model, mixed))
             for work in [parity, rates]:
                 for dtype in OTHERS:
                     work(dtype)
@@ -132,6 +138,26 @@ class Encoder:
         self.check.needs_cublas()
         self.check.tests("encoder tests of cuBLASLt", f"cuda::tests::{LIBRARY}", program="tests-encoder")
 
+    def mixed(self, model, corpus):
+        """Tokens per second of texts whose lengths vary as those of passages do: half of them have fewer than 80 words."""
+        self.make(model)
+        source = random.Random(1)
+        lengths = [min(500, max(3, round(source.lognormvariate(math.log(80), 0.7)))) for _ in range(self.sizes["mixed"])]
+        lines = [json.dumps({"_id": f"d{number}", "text": " ".join(source.choices(WORDS, k=length))}) for number, length in enumerate(lengths)]
+        corpus.write_text("\n".join(lines) + "\n")
+        measured = self.bench(model, "--corpus", corpus, "--batches", 1)
+        self.report["encode"] += [{"peer": f"toller {DTYPE}", "texts": "many lengths", "from_ids": figure["from_ids_tokens_per_second"],
+                                   "from_text": figure["tokens_per_second"]} for figure in measured["figures"]]
+
+    def rerank(self, model):
+        """Tokens per second of pairs that a cross-encoder of the random model's shape reads."""
+        made_model.make(self.models / "tiny-bert", model, self.sizes["shape"], is_cross_encoder=True)
+        queries, depth = self.sizes["pairs"]
+        measured = json.loads(self.check.toller("bench rerank", "bench", "rerank", "--model", model, "--queries", queries, "--depths", depth,
+                                                "--seconds", "0.5", "--dtype", DTYPE, "--device", self.check.device, "--json"))
+        self.report["encode"] += [{"peer": f"toller {DTYPE}", "texts": "pairs", "from_text": figure["tokens_per_second"]}
+                                  for figure in measured["figures"]]
+
     def library_rates(self, model):
         self.check.needs_cublas()
         self.rates(model, DTYPE, " with cuBLASLt", "--cublas")
@@ -142,9 +168,8 @@ class Encoder:
         lengths, batches = self.sizes["lengths"], self.sizes["batches"]
         if dtype != DTYPE or choice:
             lengths, batches = [lengths[0], lengths[-1]], [1]
-        arguments = ["bench", "encode", "--model", model, "--pooling", "mean", "--lengths", ",".join(map(str, lengths)), "--batches",
-                     ",".join(map(str, batches)), "--seconds", "0.5", "--dtype", dtype, "--device", self.check.device, "--json", *choice]
-        measured = json.loads(self.check.toller(f"bench encode{kernels}", *arguments))
+        measured = self.bench(model, "--lengths", ",".join(map(str, lengths)), "--batches", ",".join(map(str, batches)), *choice,
+                              dtype=dtype, kernels=kernels)
         peer = f"toller {dtype}{kernels}"
         for figure in measured["figures"]:
             self.report["encode"].append({"peer": peer, "texts": figure["texts"],
@@ -152,11 +177,17 @@ class Encoder:
                                           "from_text": figure["tokens_per_second"], "kernels": figure["kernels"]})
         self.report["latency"] += [{"peer": peer, **latency} for latency in measured["latencies"]]
 
-    def peers(self, model):
+    def bench(self, model, *choice, dtype=DTYPE, kernels=""):
+        arguments = ["bench", "encode", "--model", model, "--pooling", "mean", "--seconds", "0.5", "--dtype", dtype, "--device",
+                     self.check.device, "--json", *choice]
+        return json.loads(self.check.toller(f"bench encode{kernels}", *arguments))
+
+    def peers(self, model, mixed):
+        """`mixed` is a corpus, which is there if its step has run."""
         self.make(model)
         command = [sys.executable, self.check.folder / ENCODER_PEERS, "--model", model, "--lengths",
                    ",".join(map(str, self.sizes["lengths"])), "--texts", self.sizes["texts"],
-                   "--device", "cpu" if self.check.is_stand_in else "cuda"]
+                   "--device", "cpu" if self.check.is_stand_in else "cuda", *(["--corpus", mixed] if mixed.exists() else [])]
         before = len(self.report["encode"])
         take = lambda line: (self.report["encode"].append(line["figure"]) if "figure" in line
                              else self.report["left_out"].append(line["left_out"]))

@@ -13,8 +13,13 @@ NUMBERS = 1 << 18
 DEVIATION = 0.02
 
 
-def shapes(config):
+def shapes(config, is_cross_encoder):
     """The name and the shape of every tensor."""
+    if is_cross_encoder:
+        hidden = config["hidden_size"]
+        heads = [("bert.pooler.dense.weight", [hidden, hidden]), ("bert.pooler.dense.bias", [hidden]),
+                 ("classifier.weight", [1, hidden]), ("classifier.bias", [1])]
+        return [(f"bert.{name}", sizes) for name, sizes in shapes(config, False)] + heads
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     linear = lambda name, outputs, inputs: [(f"{name}.weight", [outputs, inputs]), (f"{name}.bias", [outputs])]
     norm = lambda name: [(f"{name}.LayerNorm.weight", [hidden]), (f"{name}.LayerNorm.bias", [hidden])]
@@ -30,10 +35,12 @@ def shapes(config):
     return tensors
 
 
-def make(like, folder, shape, positions=512):
+def make(like, folder, shape, positions=512, is_cross_encoder=False):
     """Writes a model of this shape to `folder`, with the tokenizer of the model `like`."""
     folder.mkdir(parents=True, exist_ok=True)
     config = {**json.loads((like / "config.json").read_text()), **shape, "max_position_embeddings": positions}
+    if is_cross_encoder:
+        config |= {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}
     (folder / "config.json").write_text(json.dumps(config))
     for path in like.iterdir():
         if path.suffix == ".json" and path.name.startswith("tokenizer"):
@@ -44,7 +51,7 @@ def make(like, folder, shape, positions=512):
     source = random.Random(1)
     numbers = struct.pack(f"<{NUMBERS}e", *(source.gauss(0, DEVIATION) for _ in range(NUMBERS)))
     header, end = {}, 0
-    for name, sizes in shapes(config):
+    for name, sizes in shapes(config, is_cross_encoder):
         size = 2 * sizes[0] * (sizes[1] if len(sizes) == 2 else 1)
         header[name] = {"dtype": "F16", "shape": sizes, "data_offsets": [end, end + size]}
         end += size
