@@ -26,14 +26,8 @@ TOLLER_KERNEL(toller_ip_topk_prepare_queries_int8, toller_prepare_queries_args, 
 TOLLER_KERNEL(toller_ip_topk_cutoffs, toller_cutoffs_args, TOLLER_ROW_THREADS, write_cutoffs)
 TOLLER_KERNEL(toller_ip_topk_select, toller_select_args, TOLLER_SELECT_THREADS, select_candidates)
 
-// At least three blocks a multiprocessor, since it waits for rows from anywhere in memory.
-#define TOLLER_RESCORE(NAME, STORED)                                                                                   \
-    extern "C" __global__ void __launch_bounds__(TOLLER_RESCORE_THREADS, 3) NAME(                                      \
-        const __grid_constant__ toller_rescore_args args) {                                                            \
-        rescore<STORED>(args);                                                                                         \
-    }
-TOLLER_RESCORE(toller_ip_topk_rescore_f16, StoredF16)
-TOLLER_RESCORE(toller_ip_topk_rescore_bf16, StoredBf16)
-TOLLER_RESCORE(toller_ip_topk_rescore_f32, StoredF32)
+TOLLER_KERNEL(toller_ip_topk_rescore_f16, toller_rescore_args, TOLLER_RESCORE_THREADS, rescore<StoredF16>)
+TOLLER_KERNEL(toller_ip_topk_rescore_bf16, toller_rescore_args, TOLLER_RESCORE_THREADS, rescore<StoredBf16>)
+TOLLER_KERNEL(toller_ip_topk_rescore_f32, toller_rescore_args, TOLLER_RESCORE_THREADS, rescore<StoredF32>)
 
 TOLLER_KERNEL(toller_ip_topk_best, toller_best_args, TOLLER_SELECT_THREADS, write_best)

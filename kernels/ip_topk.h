@@ -202,7 +202,7 @@ typedef struct {
  * `aims`, only for those of which the middle of the bounds is at least the query's aim. Skips incomplete queries.
  * Grid: (query_count, any). Block: TOLLER_RESCORE_THREADS. Dynamic shared memory: TOLLER_RESCORE_SHARED. */
 typedef struct {
-    const void *rows;             /* [row_count] rows of `stride` bytes, as stored, zero-padded; 16-byte aligned */
+    const void *rows;             /* [row_count] rows of `stride` bytes, as stored */
     const float *queries;         /* [query_count, dim], dense, as given */
     toller_candidate *candidates; /* [query_count, capacity] */
     const uint32_t *counts;       /* [query_count] */
@@ -281,8 +281,8 @@ typedef struct {
 /* Dynamic shared memory of `select`: 256 counters and the warps' sums. */
 #define TOLLER_SELECT_SHARED (256 * 4 + 64 * 4)
 
-/* Dynamic shared memory of `rescore`: for each warp, the numbers of 32 candidates. */
-#define TOLLER_RESCORE_SHARED 1024
+/* Dynamic shared memory of `rescore`: for each warp, the numbers of 24 candidates. */
+#define TOLLER_RESCORE_SHARED 768
 
 /* Up to this k, `best` sorts in shared memory; beyond, in `scratch`. */
 #define TOLLER_BEST_IN_SHARED 4096

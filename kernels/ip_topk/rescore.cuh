@@ -1,73 +1,56 @@
 // The scores that are returned: in f64, in the one order that every device keeps.
 //
 // Number i goes to partial sum i % 16, in ascending order; then the upper half of the partial sums is added
-// to the lower half until one is left, which is rounded to f32. Eight lanes hold two neighbouring partial sums
-// each, so a quarter of a warp scores a row. The product of two f32 is exact in f64, whether the multiply-add is
-// fused or not.
+// to the lower half until one is left, which is rounded to f32. Sixteen lanes hold the partial sums, so half
+// a warp scores a row. The product of two f32 is exact in f64, whether the multiply-add is fused or not.
 #pragma once
 
 #include "../common/memory.cuh"
 #include "bounds.cuh"
 
-constexpr uint32_t PARTIAL_SUMS = 16, LANES_OF_ROW = PARTIAL_SUMS / 2, TEAMS_OF_WARP = 32 / LANES_OF_ROW;
-// Rows that a team scores at a time: their loads overlap, and the query is widened once.
+constexpr uint32_t PARTIAL_SUMS = 16, TEAMS_OF_WARP = 32 / PARTIAL_SUMS;
+// Rows that half a warp scores at a time: their loads overlap, and the query is widened once.
 constexpr uint32_t ROWS_OF_TEAM = 4, ROWS_OF_WARP = ROWS_OF_TEAM * TEAMS_OF_WARP;
-// Bytes of each row that a lane loads at a time.
-constexpr uint32_t BYTES_AT_ONCE = 16;
+// Numbers of each row that a lane loads at a time.
+constexpr uint32_t STEPS_AT_ONCE = 4;
 // Candidates that a warp looks through at a time. Those to be scored wait until the warp has enough of them.
 constexpr uint32_t LOOKED_THROUGH = 16, MOST_WAITING = ROWS_OF_WARP + LOOKED_THROUGH;
 static_assert(TOLLER_RESCORE_SHARED == TOLLER_RESCORE_THREADS / 32 * MOST_WAITING * sizeof(uint32_t), "as ip_topk.h says");
 
-// Two neighbouring numbers, which are loaded at once.
-template <class Value>
-struct alignas(2 * sizeof(Value)) Two {
-    Value low, high;
-};
-
-// The partial sums of a lane.
-struct PartialSums {
-    double low, high;
-
-    // Adds the upper halves to the lower ones; the sum is in the row's first lane. Others add what is never read.
-    __device__ double folded() {
-        for (uint32_t half = LANES_OF_ROW / 2; half > 0; half /= 2) {
-            low += __shfl_down_sync(0xffffffffu, low, half, LANES_OF_ROW);
-            high += __shfl_down_sync(0xffffffffu, high, half, LANES_OF_ROW);
-        }
-        return low + high;
+// Adds the upper halves to the lower ones; the sum is in the first of the sixteen lanes.
+__device__ inline double folded(double sum) {
+    for (uint32_t half = PARTIAL_SUMS / 2; half > 0; half /= 2) {
+        // Lanes beyond the half add something that is never read.
+        sum += __shfl_down_sync(0xffffffffu, sum, half, PARTIAL_SUMS);
     }
-};
+    return sum;
+}
 
-// Adds the products of the next `STEPS` pairs of each row to a lane's partial sums, in their order. All are loaded
-// first. The rows are padded with zeros, but not the query.
+// Adds the next `STEPS` products of each row to a lane's partial sums, in their order. All are loaded first.
 template <class Stored, uint32_t STEPS>
-__device__ inline void add_products(PartialSums (&sums)[ROWS_OF_TEAM], Global<const float> query,
-                                    const Global<const Two<typename Stored::Value>> (&rows)[ROWS_OF_TEAM], uint32_t first) {
-    Two<float> numbers[STEPS];
-    Two<typename Stored::Value> values[STEPS][ROWS_OF_TEAM];
+__device__ inline void add_products(double (&sums)[ROWS_OF_TEAM], Global<const float> query,
+                                    const Global<const typename Stored::Value> (&rows)[ROWS_OF_TEAM], uint32_t first) {
+    float numbers[STEPS];
+    typename Stored::Value values[STEPS][ROWS_OF_TEAM];
 #pragma unroll
     for (uint32_t step = 0; step < STEPS; ++step) {
-        const uint32_t pair = first + step * LANES_OF_ROW;
-        numbers[step] = {query[2 * pair], STEPS > 1 || 2 * pair + 1 < query.len ? query[2 * pair + 1] : 0.0f};
+        numbers[step] = query[first + step * PARTIAL_SUMS];
 #pragma unroll
-        for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) values[step][j] = rows[j][pair];
+        for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) values[step][j] = rows[j][first + step * PARTIAL_SUMS];
     }
 #pragma unroll
     for (uint32_t step = 0; step < STEPS; ++step) {
-        const double low = numbers[step].low, high = numbers[step].high;
+        const double number = numbers[step];
 #pragma unroll
-        for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) {
-            sums[j].low += low * Stored::widened(values[step][j].low);
-            sums[j].high += high * Stored::widened(values[step][j].high);
-        }
+        for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) sums[j] += number * Stored::widened(values[step][j]);
     }
 }
 
 template <class Stored>
 __device__ inline void rescore(const toller_rescore_args &args) {
     using Value = typename Stored::Value;
-    constexpr uint32_t STEPS = BYTES_AT_ONCE / sizeof(Two<Value>), AT_ONCE = LANES_OF_ROW * STEPS;
-    const uint32_t query_number = blockIdx.x, lane = threadIdx.x % 32, of_row = lane % LANES_OF_ROW;
+    constexpr uint32_t AT_ONCE = PARTIAL_SUMS * STEPS_AT_ONCE;
+    const uint32_t query_number = blockIdx.x, lane = threadIdx.x % 32, team = lane / PARTIAL_SUMS, of_row = lane % PARTIAL_SUMS;
     const uint32_t warps = blockDim.x / 32, warp = threadIdx.x / 32;
     const uint32_t count = global_array(args.counts, args.query_count)[query_number];
     if (count > args.capacity) return;
@@ -98,21 +81,21 @@ __device__ inline void rescore(const toller_rescore_args &args) {
         const uint32_t taken = min(held, ROWS_OF_WARP);
         held -= taken;
         // A team without a row takes the last one's; it does not write its score.
-        const auto candidate_of = [&](uint32_t j) -> uint32_t { return waiting[held + min(j * TEAMS_OF_WARP + lane / LANES_OF_ROW, taken - 1)]; };
-        Global<const Two<Value>> rows[ROWS_OF_TEAM];
-        PartialSums sums[ROWS_OF_TEAM] = {};
+        const auto candidate_of = [&](uint32_t j) -> uint32_t { return waiting[held + min(j * TEAMS_OF_WARP + team, taken - 1)]; };
+        Global<const Value> rows[ROWS_OF_TEAM];
+        double sums[ROWS_OF_TEAM] = {};
 #pragma unroll
         for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) {
             const char *at = static_cast<const char *>(args.rows) + uint64_t{row_of(candidates[candidate_of(j)])} * args.stride;
-            rows[j] = global_array(reinterpret_cast<const Two<Value> *>(at), args.stride / sizeof(Two<Value>));
+            rows[j] = global_array(reinterpret_cast<const Value *>(at), args.dim);
         }
-        const uint32_t pairs = (args.dim + 1) / 2, whole = args.dim / 2 / AT_ONCE * AT_ONCE;
-        for (uint32_t i = of_row; i < whole; i += AT_ONCE) add_products<Stored, STEPS>(sums, query, rows, i);
-        for (uint32_t i = whole + of_row; i < pairs; i += LANES_OF_ROW) add_products<Stored, 1>(sums, query, rows, i);
+        const uint32_t whole = args.dim / AT_ONCE * AT_ONCE;
+        for (uint32_t i = of_row; i < whole; i += AT_ONCE) add_products<Stored, STEPS_AT_ONCE>(sums, query, rows, i);
+        for (uint32_t i = whole + of_row; i < args.dim; i += PARTIAL_SUMS) add_products<Stored, 1>(sums, query, rows, i);
 #pragma unroll
         for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) {
-            const float score = __double2float_rn(sums[j].folded());
-            if (of_row != 0 || j * TEAMS_OF_WARP + lane / LANES_OF_ROW >= taken) continue;
+            const float score = __double2float_rn(folded(sums[j]));
+            if (of_row != 0 || j * TEAMS_OF_WARP + team >= taken) continue;
             toller_candidate &scored_now = candidates[candidate_of(j)];
             scored_now.lower = scored_now.upper = score;
         }

@@ -182,7 +182,7 @@ pub(crate) const SCAN_THREADS: u32 = 256;
 pub(crate) const SELECT_THREADS: u32 = 512;
 pub(crate) const RESCORE_THREADS: u32 = 256;
 /// Dynamic shared memory of `rescore_*`.
-pub(crate) const RESCORE_SHARED: u32 = 1024;
+pub(crate) const RESCORE_SHARED: u32 = 768;
 
 /// Rows of a tile of the scan.
 pub(crate) const SCAN_ROWS: u32 = 128;

@@ -52,6 +52,9 @@ pub(super) struct Also {
 /// Numbers or hits from which on all threads copy them. To wake the threads takes longer than copying fewer.
 const FOR_ALL_THREADS: usize = 1 << 17;
 
+/// Queries from which on the k best sums of codes are scored first.
+const AIMING_QUERIES: usize = 16;
+
 /// What a group found for a query, or `None` if its candidates are incomplete; and how many vectors were
 /// nominated.
 pub(crate) type Found = (Option<Ranking>, usize);
@@ -293,9 +296,9 @@ impl<'a> Group<'a> {
     /// the scan are at `prepared`.
     ///
     /// The bounds of codes are wide, so the k best sums are scored first: few of the others can reach the k-th best
-    /// of these scores.
+    /// of these scores. For few queries, the launches take longer than scoring all.
     pub(super) fn score(&self, prepared: usize, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
-        if rows.codes.is_some() {
+        if rows.codes.is_some() && self.sizes.queries >= AIMING_QUERIES {
             self.select(prepared, Also { aim: true, ..Also::default() })?;
             self.rescore(slab, rows, true)?;
             self.select(prepared, Also::default())?;
