@@ -292,11 +292,11 @@ impl<'a> Group<'a> {
         if wanted { self.aims.address() } else { Address::default() }
     }
 
-    /// Scores the candidates whose rows are in the slab. Those of earlier slabs are scored already. The queries of
-    /// the scan are at `prepared`.
+    /// Scores the candidates whose rows are in the slab. Those of earlier slabs are scored already. The
+    /// queries of the scan are at `prepared`.
     ///
-    /// The bounds of codes are wide, so the k best sums are scored first: few of the others can reach the k-th best
-    /// of these scores. For few queries, the launches take longer than scoring all.
+    /// The bounds of codes are wide, so the k best sums are scored first: few of the others can reach the
+    /// k-th best of these scores. For few queries, the launches take longer than scoring all.
     pub(super) fn score(&self, prepared: usize, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
         if rows.codes.is_some() && self.sizes.queries >= AIMING_QUERIES {
             self.select(prepared, Also { aim: true, ..Also::default() })?;
@@ -326,7 +326,8 @@ impl<'a> Group<'a> {
                 capacity: capacity as u32,
             };
             // SAFETY: the run is within the slab, whose vectors `rows` holds in `slab.dtype`; `queries` is
-            // `[queries, dim]`, `candidates` is `[queries, capacity]`, and both counts and the aims are `[queries]`.
+            // `[queries, dim]`, `candidates` is `[queries, capacity]`, and both counts and the aims are
+            // `[queries]`.
             // `rows` and the group keep the arrays.
             unsafe { self.kernels.rescore(slab.dtype, args)? };
         }

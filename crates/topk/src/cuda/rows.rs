@@ -188,8 +188,8 @@ impl Loader {
         stride: usize,
         progress: &dyn Fn(u64),
     ) -> Result<(), DeviceError> {
-        // SAFETY: `load` asserted that there is room for the slab, these rows are a part of it, and `load` waits
-        // until the copies are done.
+        // SAFETY: `load` asserted that there is room for the slab, these rows are a part of it, and `load`
+        // waits until the copies are done.
         unsafe { self.uploader.copy(to, rows, row_bytes, stride, progress) }
     }
 }

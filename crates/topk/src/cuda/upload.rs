@@ -1,5 +1,5 @@
-//! Copies of the host's rows to a device, by several threads: one alone fills pinned memory more slowly than a
-//! device reads it.
+//! Copies of the host's rows to a device, by several threads: one alone fills pinned memory more slowly than
+//! a device reads it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use toller_gpu::{Address, Device, DeviceError, Pinned};
 
 /// The most threads that copy.
 const MOST_THREADS: usize = 8;
-/// Bytes of a pinned buffer: enough that a copy takes longer than starting it, and so few that both buffers of a
-/// thread stay in its processor's cache, which is filled at twice the rate of memory.
+/// Bytes of a pinned buffer: enough that a copy takes longer than starting it, and so few that both buffers
+/// of a thread stay in its processor's cache, which is filled at twice the rate of memory.
 const PINNED_BYTES: usize = 512 << 10;
 
 /// The pinned buffers of all threads.
@@ -37,8 +37,8 @@ impl Uploader {
         Ok(Self { lanes: (0..threads).map(lane).collect::<Result<_, DeviceError>>()? })
     }
 
-    /// Copies rows of `row_bytes` to rows of `stride` bytes, padded with zeros. Calls `progress` with the number of
-    /// bytes that were just read.
+    /// Copies rows of `row_bytes` to rows of `stride` bytes, padded with zeros. Calls `progress` with the
+    /// number of bytes that were just read.
     ///
     /// # Safety
     /// There is room for the rows at `to` until [`Uploader::synchronize`] returns.
