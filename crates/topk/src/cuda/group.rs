@@ -327,8 +327,7 @@ impl<'a> Group<'a> {
             };
             // SAFETY: the run is within the slab, whose vectors `rows` holds in `slab.dtype`; `queries` is
             // `[queries, dim]`, `candidates` is `[queries, capacity]`, and both counts and the aims are
-            // `[queries]`.
-            // `rows` and the group keep the arrays.
+            // `[queries]`. `rows` and the group keep the arrays.
             unsafe { self.kernels.rescore(slab.dtype, args)? };
         }
         Ok(())
