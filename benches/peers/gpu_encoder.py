@@ -90,7 +90,7 @@ def from_texts(options):
         with open(options.corpus) as lines:
             texts = [json.loads(line)["text"] for line in lines]
         tokens = sum(map(len, model.tokenizer(texts, truncation=True, max_length=model.max_seq_length)["input_ids"]))
-        # The best of its usual size of a batch and larger ones.
+        # The better of its usual size of a batch and a larger one.
         seconds = min(quickest(lambda: model.encode(texts, batch_size=size)) for size in BATCHES)
         tell(figure={"peer": "sentence-transformers", "texts": "many lengths", "from_text": tokens / seconds})
 

@@ -14,21 +14,7 @@ __device__ inline float round_off_bits(float x) {
 }
 
 // `x`, but the compiler no longer knows what was computed from it.
-__device__ inline float forgotten(float x) {
-#ifdef __CUDA_ARCH__
-    asm volatile("" : "+f"(x));
-#endif
-    return x;
-}
-
 __device__ inline uint32_t forgotten(uint32_t x) {
-#ifdef __CUDA_ARCH__
-    asm volatile("" : "+r"(x));
-#endif
-    return x;
-}
-
-__device__ inline int32_t forgotten(int32_t x) {
 #ifdef __CUDA_ARCH__
     asm volatile("" : "+r"(x));
 #endif

@@ -11,7 +11,7 @@ use toller_gpu::{Address, Device, DeviceError, Pinned};
 /// The most threads that copy.
 const MOST_THREADS: usize = 8;
 /// Bytes of a pinned buffer: enough that a copy takes longer than starting it, and so few that both buffers
-/// of a thread stay in its processor's cache, which is filled at twice the rate of memory.
+/// of a thread stay in its processor's cache, which is filled faster than memory.
 const PINNED_BYTES: usize = 512 << 10;
 
 /// The pinned buffers of all threads.
