@@ -28,6 +28,7 @@ mod signals;
 mod tei_metrics;
 mod texts;
 mod tls;
+mod unread;
 mod upkeep;
 
 pub use app::{Named, OpenSystems, Service};

@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::dialect::Dialect;
 use crate::failure::{Failure, Reason};
-use crate::{gate, tei_metrics};
+use crate::{gate, tei_metrics, unread};
 
 /// What the OpenAPI document says before its routes.
 #[derive(OpenApi)]
@@ -141,5 +141,6 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         })
         .layer(from_fn_with_state(app.clone(), gate::own_name))
         .layer(from_fn_with_state(app.clone(), gate::observe))
+        .layer(from_fn_with_state(app.clone(), unread::discard))
         .with_state(app.clone())
 }

@@ -1,11 +1,13 @@
 //! What is wrong with a request of HTTP is said in JSON, and long queries are cut or refused.
 
+use std::io::{BufReader, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toller_server::Limits;
 
-use crate::support::Running;
+use crate::support::{Running, read_answer};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -39,6 +41,29 @@ fn a_body_may_have_a_byte_order_mark_but_no_encoding() {
     assert!(packed.json()["error"].as_str().unwrap().contains("Content-Encoding \"gzip\""));
     let plain = server.client().send("POST", "/embed", &[JSON, ("content-encoding", "identity")], body);
     assert_eq!(plain.status, 200);
+}
+
+#[test]
+fn a_refusal_reaches_a_client_that_first_sends_its_whole_body() {
+    let server = Running::start();
+    let mut client = server.client();
+    // More than the buffers of a connection hold.
+    let body = vec![b' '; 64 << 20];
+    assert_eq!(client.send("POST", "/embed", &[("content-type", "text/plain")], &body).status, 415);
+    // The connection stays open.
+    assert_eq!(client.send("POST", "/embed", &[JSON], &body).status, 413);
+    assert_eq!(client.send("POST", "/nowhere", &[JSON], &body).status, 404);
+    assert_eq!(client.send("POST", "/embed", &[JSON], b"{\"inputs\": \"a\"}").status, 200);
+}
+
+#[test]
+fn a_client_that_asks_first_is_refused_before_it_sends_its_body() {
+    let server = Running::start();
+    let mut stream = BufReader::new(TcpStream::connect(server.address).unwrap());
+    let head = "POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\
+                content-length: 1000000\r\nexpect: 100-continue\r\n\r\n";
+    stream.get_mut().write_all(head.as_bytes()).unwrap();
+    assert_eq!(read_answer(&mut stream).unwrap().0.status, 415);
 }
 
 #[test]
