@@ -189,8 +189,8 @@ fn entity_questions() -> Workspace {
     let context = |row: usize| json!([{"title": "", "text": passage(row), "passage_id": row.to_string()}]);
     let example = |row: usize| {
         json!({
-            "question": WORDS[row], "answers": [WORDS[row]], "positive_ctxs": context(row), "negative_ctxs": [],
-            "hard_negative_ctxs": context(row + 5),
+            "question": WORDS[row], "answers": [WORDS[row]], "positive_ctxs": context(row),
+            "hard_negative_ctxs": context(row + 5), "negative_ctxs": [],
         })
     };
     let examples: Vec<Value> = (0..WORDS.len()).map(example).collect();

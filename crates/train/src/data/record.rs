@@ -66,8 +66,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Example, String> {
     let passages =
         |names: &[&str]| fields.list(names)?.iter().map(passage).collect::<Result<Vec<_>, String>>();
     let example = if fields.get(&["positive_ctxs"]).is_some() {
+        // DPR draws the others only for a question without hard ones.
         let mut negatives = passages(&["hard_negative_ctxs"])?;
-        negatives.extend(passages(&["negative_ctxs"])?);
+        if negatives.is_empty() {
+            negatives = passages(&["negative_ctxs"])?;
+        }
         Example { query: query(&fields, &["question"])?, positives: passages(&["positive_ctxs"])?, negatives }
     } else if fields.get(&["positive_passages", "positive_document_ids"]).is_some() {
         Example {
@@ -293,7 +296,9 @@ mod tests {
         let dpr = r#"{"question": "q", "positive_ctxs": [{"title": "t", "text": "p", "passage_id": 7}],
             "hard_negative_ctxs": [{"title": "", "text": "h"}], "negative_ctxs": [{"text": "n"}]}"#;
         let expected = vec![r#"Some("7")Some("t")Some("p")-"#.to_owned()];
-        assert_eq!(texts(dpr), ("q".to_owned(), expected, [one("h"), one("n")].concat()));
+        assert_eq!(texts(dpr), ("q".to_owned(), expected.clone(), one("h")));
+        let without = dpr.replace(r#"{"title": "", "text": "h"}"#, "");
+        assert_eq!(texts(&without), ("q".to_owned(), expected, one("n")));
         let tevatron = r#"{"query_id": "1", "query": "q", "positive_passages": [{"docid": "d", "title": "t", "text": "p"}],
             "negative_passages": []}"#;
         assert_eq!(texts(tevatron).1, [r#"Some("d")Some("t")Some("p")-"#]);
