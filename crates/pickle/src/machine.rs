@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::PickleError;
 use crate::cursor::Cursor;
 use crate::memo::Memo;
-use crate::node::{Global, Node, Parts, Ref};
+use crate::node::{Node, Parts, Ref};
 use crate::{opcode as op, text};
 
 /// Values that are the same everywhere, at the beginning of every arena.
@@ -121,11 +121,11 @@ impl<'a> Machine<'a> {
 
             op::GLOBAL => {
                 let (module, name) = (self.name()?, self.name()?);
-                self.global(Cow::Borrowed(module), Cow::Borrowed(name))
+                self.push(Node::Global { module, name })
             }
             op::STACK_GLOBAL => {
                 let (name, module) = (self.pop_string()?, self.pop_string()?);
-                self.global(module, name)
+                self.push(Node::Global { module, name })
             }
             op::REDUCE | op::NEWOBJ => {
                 let (args, callable) = (self.pop()?, self.pop()?);
@@ -138,8 +138,7 @@ impl<'a> Machine<'a> {
             op::INST => {
                 let (module, name) = (self.name()?, self.name()?);
                 let args = self.pop_to_mark()?;
-                self.global(Cow::Borrowed(module), Cow::Borrowed(name))?;
-                let callable = self.pop()?;
+                let callable = self.add(Node::Global { module, name })?;
                 let args = self.add(Node::Tuple(args.into_boxed_slice()))?;
                 self.object(callable, args, None)
             }
@@ -262,19 +261,16 @@ impl<'a> Machine<'a> {
         self.push(Node::Object(Box::new(parts)))
     }
 
-    fn global(&mut self, module: Cow<'a, str>, name: Cow<'a, str>) -> Result<(), PickleError> {
-        self.push(Node::Global(Box::new(Global { module, name })))
-    }
-
-    fn name(&mut self) -> Result<&'a str, PickleError> {
+    fn name(&mut self) -> Result<Ref, PickleError> {
         let line = self.input.line()?;
-        std::str::from_utf8(line).map_err(|_| self.invalid("a name that is not UTF-8"))
+        let name = std::str::from_utf8(line).map_err(|_| self.invalid("a name that is not UTF-8"))?;
+        self.add(Node::Str(Cow::Borrowed(name)))
     }
 
-    fn pop_string(&mut self) -> Result<Cow<'a, str>, PickleError> {
+    fn pop_string(&mut self) -> Result<Ref, PickleError> {
         let value = self.pop()?;
         match self.node(value) {
-            Node::Str(value) => Ok(value.clone()),
+            Node::Str(_) => Ok(value),
             _ => Err(self.invalid("a name that is not a string")),
         }
     }

@@ -24,15 +24,13 @@ pub(crate) enum Node<'a> {
     Tuple(Box<[Ref]>),
     Dict(Vec<(Ref, Ref)>),
     Set(Vec<Ref>),
-    Global(Box<Global<'a>>),
+    /// A name that Python would import: two strings, which other globals may share.
+    Global {
+        module: Ref,
+        name: Ref,
+    },
     Object(Box<Parts>),
     PersistentId(Ref),
-}
-
-/// A name that Python would import.
-pub(crate) struct Global<'a> {
-    pub(crate) module: Cow<'a, str>,
-    pub(crate) name: Cow<'a, str>,
 }
 
 /// What Python would make by a call.

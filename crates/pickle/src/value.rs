@@ -143,7 +143,9 @@ impl<'p, 'a> Value<'p, 'a> {
     #[must_use]
     pub fn as_global(self) -> Option<(&'p str, &'p str)> {
         match self.node() {
-            Node::Global(global) => Some((&global.module, &global.name)),
+            Node::Global { module, name } => {
+                Some((self.sibling(*module).as_str()?, self.sibling(*name).as_str()?))
+            }
             _ => None,
         }
     }
@@ -181,7 +183,11 @@ impl<'p, 'a> Value<'p, 'a> {
             Node::Tuple(items) => format!("a tuple of {}", items.len()),
             Node::Dict(pairs) => format!("a dict of {}", pairs.len()),
             Node::Set(items) => format!("a set of {}", items.len()),
-            Node::Global(global) => format!("the global `{}.{}`", global.module, global.name),
+            Node::Global { module, name } => {
+                let [module, name] =
+                    [module, name].map(|part| self.sibling(*part).as_str().unwrap_or_default());
+                format!("the global `{module}.{name}`")
+            }
             Node::Object(parts) => match self.sibling(parts.callable).as_global() {
                 Some((module, name)) => format!("an object of `{module}.{name}`"),
                 None => "an object of something computed".to_owned(),

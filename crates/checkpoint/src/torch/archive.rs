@@ -161,7 +161,10 @@ mod tests {
             [b"(", &get[..], &get, &get, &get, b"tq", &[level + 1]].concat()
         }));
         let deep = [&b"N"[..], &[0x85; 300_000]].concat();
-        for bomb in [memo_bomb, deep] {
+        // A long name that many globals have, of which each would be a copy.
+        let name = [&b"V\\u0061"[..], &[b'a'; 1 << 20], b"\nq\x80"].concat();
+        let globals = [&b"]"[..], &name, b"0", &b"h\x80h\x80\x93a".repeat(20_000)].concat();
+        for bomb in [memo_bomb, deep, globals] {
             let saved = [b"\x80\x02}(U\x0astate_dict", state, b"U\x05epoch", &bomb, b"u."].concat();
             let file = archive(&[("data.pkl", &saved), (&storage, numbers)]);
             assert_two_views(&file, &places(&file).unwrap());
