@@ -23,4 +23,4 @@ pub use manifest::{CheckpointCopy, KnownModel, MANIFESTS, PypiCopy};
 pub use model_type::ModelType;
 pub use parameters::Parameters;
 pub use tensor::Tensor;
-pub use weights::{PICKLE_INDEX, SAFETENSORS_INDEX, choose as choose_weights};
+pub use weights::{ShardIndex, choose as choose_weights, is_index};

@@ -3,23 +3,13 @@
 //! Three layouts are known: sentence-transformers (`modules.json` names a folder for each module), plain
 //! transformers (`config.json`), and two encoders in two folders, as in DPR.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
-use toller_checkpoint::{
-    ModelError, PICKLE_INDEX, SAFETENSORS_INDEX, TOKENIZER_FILES, TOWERS, choose_weights, read_modules,
-    required_json,
-};
+use toller_checkpoint::{ShardIndex, TOKENIZER_FILES, TOWERS, choose_weights, is_index, read_modules};
 use toller_files::FileError;
 
 use crate::ResolveError;
-
-#[derive(Deserialize)]
-struct ShardIndex {
-    weight_map: BTreeMap<String, String>,
-}
 
 /// Checks that a model directory has the files that its layout needs.
 ///
@@ -78,21 +68,10 @@ fn missing_weights(directory: &Path, folder: &str) -> Result<Vec<String>, Resolv
     if chosen.is_empty() {
         return Ok(vec![format!("{} (or pytorch_model.bin)", inside(folder, "model.safetensors"))]);
     }
-    let Some(index) = chosen.iter().find(|name| [SAFETENSORS_INDEX, PICKLE_INDEX].contains(name)) else {
-        return Ok(Vec::new());
-    };
-    let path = directory.join(folder).join(index);
-    let index: ShardIndex = required_json(&path)?;
-    let shards: BTreeSet<&String> = index.weight_map.values().collect();
-    if let Some(shard) = shards.iter().find(|shard| shard.contains('/')) {
-        let problem = format!("the file {shard:?} of weights is not named by its place in the same folder");
-        return Err(ModelError::Config { path, problem }.into());
-    }
-    Ok(shards
-        .into_iter()
-        .filter(|shard| !names.contains(&shard.as_str()))
-        .map(|shard| inside(folder, shard))
-        .collect())
+    let Some(index) = chosen.iter().find(|name| is_index(name)) else { return Ok(Vec::new()) };
+    let index = ShardIndex::read(&directory.join(folder).join(index))?;
+    let missing = index.shards().into_iter().filter(|shard| !names.contains(shard));
+    Ok(missing.map(|shard| inside(folder, shard)).collect())
 }
 
 /// The names of the files of a folder; none if the folder does not exist. A link counts as what it points to,
