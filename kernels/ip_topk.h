@@ -238,6 +238,9 @@ typedef struct {
 #define TOLLER_SELECT_THREADS 512
 #define TOLLER_RESCORE_THREADS 256
 
+/* Candidates that a warp of `rescore` looks through at a time. */
+#define TOLLER_RESCORE_LOOKED_THROUGH 16
+
 /* Rows of a tile of the scan, and bytes of a slice of each row that one pipeline stage holds. */
 #define TOLLER_SCAN_ROWS 128
 #define TOLLER_SCAN_SLICE 128
@@ -281,8 +284,8 @@ typedef struct {
 /* Dynamic shared memory of `select`: 256 counters and the warps' sums. */
 #define TOLLER_SELECT_SHARED (256 * 4 + 64 * 4)
 
-/* Dynamic shared memory of `rescore`: for each warp, the numbers of 24 candidates. */
-#define TOLLER_RESCORE_SHARED 768
+/* Dynamic shared memory of `rescore`: for each warp, 24 candidates that wait, 8 bytes each. */
+#define TOLLER_RESCORE_SHARED 1536
 
 /* Up to this k, `best` sorts in shared memory; beyond, in `scratch`. */
 #define TOLLER_BEST_IN_SHARED 4096

@@ -58,7 +58,8 @@ __device__ inline float next_up(float x) {
 __device__ inline float next_down(float x) { return -next_up(-x); }
 
 // The sum over the warp, in every lane.
-__device__ inline double warp_sum(double x) {
+template <class Float>
+__device__ inline Float warp_sum(Float x) {
     for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_xor_sync(0xffffffffu, x, lanes);
     return x;
 }

@@ -98,7 +98,7 @@ __device__ inline void normalize_row(const Row &row, const toller_norm &norm, fl
     const uint32_t width = row.width;
     // Without the slow paths of exact division and square root, which are calls.
     const float inverse = __fdividef(1.0f, static_cast<float>(width));
-    const float mean = norm.centers != 0 ? warp_total(sum) * inverse : 0.0f;
+    const float mean = norm.centers != 0 ? warp_sum(sum) * inverse : 0.0f;
     float squares = 0;
     row.each([&](uint32_t unit, const float (&x)[UNIT]) {
 #pragma unroll
@@ -107,7 +107,7 @@ __device__ inline void normalize_row(const Row &row, const toller_norm &norm, fl
             squares = __fmaf_rn(difference, difference, squares);
         }
     });
-    const float scale = rsqrtf(__fmaf_rn(warp_total(squares), inverse, norm.epsilon));
+    const float scale = rsqrtf(__fmaf_rn(warp_sum(squares), inverse, norm.epsilon));
     const auto weights = chunks_of(norm.weight, units(width) * UNIT * 4), biases = chunks_of(norm.bias, units(width) * UNIT * 4);
     row.each([&](uint32_t unit, const float (&x)[UNIT]) {
         float weight[UNIT], y[UNIT];

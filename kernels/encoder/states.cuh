@@ -130,9 +130,3 @@ __device__ inline Global<const Chunk> chunks_of(const void *row, uint32_t stride
 __device__ inline Global<Chunk> chunks_of(void *row, uint32_t stride) {
     return global_array(static_cast<Chunk *>(row), stride / sizeof(Chunk));
 }
-
-// The sum over the warp, in every lane.
-__device__ inline float warp_total(float x) {
-    for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_xor_sync(0xffffffffu, x, lanes);
-    return x;
-}

@@ -14,8 +14,12 @@ constexpr uint32_t ROWS_OF_TEAM = 4, ROWS_OF_WARP = ROWS_OF_TEAM * TEAMS_OF_WARP
 // Numbers of each row that a lane loads at a time.
 constexpr uint32_t STEPS_AT_ONCE = 4;
 // Candidates that a warp looks through at a time. Those to be scored wait until the warp has enough of them.
-constexpr uint32_t LOOKED_THROUGH = 16, MOST_WAITING = ROWS_OF_WARP + LOOKED_THROUGH;
-static_assert(TOLLER_RESCORE_SHARED == TOLLER_RESCORE_THREADS / 32 * MOST_WAITING * sizeof(uint32_t), "as ip_topk.h says");
+constexpr uint32_t LOOKED_THROUGH = TOLLER_RESCORE_LOOKED_THROUGH, MOST_WAITING = ROWS_OF_WARP + LOOKED_THROUGH;
+// A candidate to be scored: its place among the query's candidates, and its row.
+struct Waiting {
+    uint32_t place, row;
+};
+static_assert(TOLLER_RESCORE_SHARED == TOLLER_RESCORE_THREADS / 32 * MOST_WAITING * sizeof(Waiting), "as ip_topk.h says");
 
 // Adds the upper halves to the lower ones; the sum is in the first of the sixteen lanes.
 __device__ inline double folded(double sum) {
@@ -58,22 +62,25 @@ __device__ inline void rescore(const toller_rescore_args &args) {
     const auto candidates =
         global_array(args.candidates + static_cast<uint64_t>(query_number) * args.capacity, args.capacity);
     const float aim = args.aims == nullptr ? -INFINITE : global_array(args.aims, args.query_count)[query_number];
-    // Ordinals below the first row's wrap around to beyond the last row.
-    const auto row_of = [&](toller_candidate candidate) { return candidate.ordinal - args.first_ordinal; };
-    const auto is_wanted = [&](toller_candidate candidate) {
-        // What has no bounds has no middle, and is wanted.
-        return row_of(candidate) < args.row_count && !(candidate.lower == candidate.upper) && !(middle_of(candidate) < aim);
+    // What has no bounds has no middle, and is wanted.
+    const auto is_wanted = [&](toller_candidate candidate, uint32_t row) {
+        return row < args.row_count && !(candidate.lower == candidate.upper) && !(middle_of(candidate) < aim);
     };
 
-    const auto waiting = shared_array<uint32_t>(warp * MOST_WAITING * sizeof(uint32_t), MOST_WAITING);
+    const auto waiting = shared_array<Waiting>(warp * MOST_WAITING * sizeof(Waiting), MOST_WAITING);
     uint32_t held = 0, scored = 0;
     uint64_t next = (blockIdx.y * warps + warp) * uint64_t{LOOKED_THROUGH};
     while (true) {
         for (; held < ROWS_OF_WARP && next < count; next += uint64_t{gridDim.y} * warps * LOOKED_THROUGH) {
             const uint64_t i = next + lane;
-            const bool wanted = lane < LOOKED_THROUGH && i < count && is_wanted(candidates[i]);
+            const bool present = lane < LOOKED_THROUGH && i < count;
+            toller_candidate candidate = {0, 0.0f, 0.0f};
+            if (present) candidate = candidates[i];
+            // Ordinals below the first row's wrap around to beyond the last row.
+            const uint32_t row = candidate.ordinal - args.first_ordinal;
+            const bool wanted = present && is_wanted(candidate, row);
             const uint32_t all = __ballot_sync(0xffffffffu, wanted);
-            if (wanted) waiting[held + __popc(all & ((1u << lane) - 1))] = static_cast<uint32_t>(i);
+            if (wanted) waiting[held + __popc(all & ((1u << lane) - 1))] = {static_cast<uint32_t>(i), row};
             held += __popc(all);
         }
         __syncwarp();
@@ -81,12 +88,12 @@ __device__ inline void rescore(const toller_rescore_args &args) {
         const uint32_t taken = min(held, ROWS_OF_WARP);
         held -= taken;
         // A team without a row takes the last one's; it does not write its score.
-        const auto candidate_of = [&](uint32_t j) -> uint32_t { return waiting[held + min(j * TEAMS_OF_WARP + team, taken - 1)]; };
+        const auto taken_by = [&](uint32_t j) -> Waiting { return waiting[held + min(j * TEAMS_OF_WARP + team, taken - 1)]; };
         Global<const Value> rows[ROWS_OF_TEAM];
         double sums[ROWS_OF_TEAM] = {};
 #pragma unroll
         for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) {
-            const char *at = static_cast<const char *>(args.rows) + uint64_t{row_of(candidates[candidate_of(j)])} * args.stride;
+            const char *at = static_cast<const char *>(args.rows) + uint64_t{taken_by(j).row} * args.stride;
             rows[j] = global_array(reinterpret_cast<const Value *>(at), args.dim);
         }
         const uint32_t whole = args.dim / AT_ONCE * AT_ONCE;
@@ -96,7 +103,7 @@ __device__ inline void rescore(const toller_rescore_args &args) {
         for (uint32_t j = 0; j < ROWS_OF_TEAM; ++j) {
             const float score = __double2float_rn(folded(sums[j]));
             if (of_row != 0 || j * TEAMS_OF_WARP + team >= taken) continue;
-            toller_candidate &scored_now = candidates[candidate_of(j)];
+            toller_candidate &scored_now = candidates[taken_by(j).place];
             scored_now.lower = scored_now.upper = score;
         }
         scored += taken;

@@ -73,7 +73,10 @@ __device__ inline float guessed(SelectMemory memory, Global<toller_candidate> ca
 __device__ inline float aimed(SelectMemory memory, Global<toller_candidate> candidates, uint32_t count, uint32_t k) {
     if (count < k) return -INFINITE;
     // NaN of either sign comes first or last in the order of bits. First is right: it is scored.
-    const auto key_at = [&](uint32_t i) { return ordered_bits(fabsf(middle_of(candidates[i])) <= INFINITE ? middle_of(candidates[i]) : INFINITE); };
+    const auto key_at = [&](uint32_t i) {
+        const float middle = middle_of(candidates[i]);
+        return ordered_bits(fabsf(middle) <= INFINITE ? middle : INFINITE);
+    };
     return from_ordered_bits(kth_largest<uint32_t>(memory, count, k, key_at));
 }
 
@@ -106,10 +109,10 @@ __device__ inline void select_candidates(const toller_select_args &args) {
         threshold = fmaxf(threshold, from_ordered_bits(kth_largest<uint32_t>(memory, count, args.k, lower)));
     }
     const uint32_t kept = prune(memory, candidates, args.undo != 0 ? before : count, threshold);
-    // The highest guess so far, since vectors were dropped below it. They may be among the k best, unless k
-    // vectors reach this guess.
     // At depth k, the threshold is the better guess: it is proved.
     const bool guesses_now = args.depth > 0 && args.depth < args.k;
+    // The highest guess so far, since vectors were dropped below it. They may be among the k best, unless k
+    // vectors reach this guess.
     const float guess = fmaxf(guesses[query], guesses_now ? guessed(memory, candidates, kept, args.depth) : -INFINITE);
     const bool is_wrong = args.verify != 0 && threshold < guess;
     const float aim = args.aims != nullptr ? aimed(memory, candidates, kept, args.k) : -INFINITE;

@@ -70,7 +70,7 @@ fn upload_rate(device: &Arc<dyn Device>) -> Result<f64, DeviceError> {
 /// The seconds of the quickest round, after one that does not count. Waits for the work of each round.
 pub(crate) fn quickest(
     device: &Arc<dyn Device>,
-    work: impl Fn() -> Result<(), DeviceError>,
+    mut work: impl FnMut() -> Result<(), DeviceError>,
 ) -> Result<f64, DeviceError> {
     let mut least = f64::INFINITY;
     for round in 0..=ROUNDS {

@@ -17,8 +17,8 @@ use toller_ir::locked;
 use super::blas_lt::BlasLt;
 use super::copy_queues::COPY_QUEUES;
 use super::{
-    Address, COMMON_SHARED_BYTES, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Matrix, Queue,
-    TensorMap,
+    Address, COMMON_SHARED_BYTES, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Mark, Matrix,
+    Queue, TensorMap,
 };
 use crate::error::{DeviceError, is_sticky};
 
@@ -68,9 +68,9 @@ fn modules_of(kernel: &str) -> Vec<&'static (&'static str, &'static [u8])> {
 /// Bytes that take about as long to set as a kernel takes to be launched.
 const DELAY_BYTES: usize = 32 << 20;
 
-/// How long a thread asks whether work is done before it sleeps. It is woken 10 to 20 microseconds late,
-/// which matters for a single query; other threads need the processor while a batch is computed.
-const ASKING: Duration = Duration::from_micros(200);
+/// How long a thread asks whether work is done before it sleeps: longer than a single query takes. It is woken 10
+/// to 20 microseconds late, which matters then; other threads need the processor while a batch is computed.
+const ASKING: Duration = Duration::from_millis(1);
 
 /// See [`super::count`].
 pub(crate) fn count() -> Result<usize, DeviceError> {
@@ -457,11 +457,12 @@ impl Device for CudaDevice {
         self.check("cuStreamWaitEvent", self.queue(queue).wait(&done))
     }
 
-    fn synchronize(&self, queue: Queue) -> Result<(), DeviceError> {
-        let Ok(done) = self.event(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC, queue) else {
-            // Without memory for an event: memory that a copy uses must not be given back before.
-            return self.check("cuStreamSynchronize", self.queue(queue).synchronize());
-        };
+    fn mark(&self, queue: Queue) -> Result<Mark, DeviceError> {
+        Ok(Mark(Box::new(self.event(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC, queue)?)))
+    }
+
+    fn wait(&self, mark: &Mark) -> Result<(), DeviceError> {
+        let Some(done) = mark.0.downcast_ref::<CudaEvent>() else { return Ok(()) };
         let asked = Instant::now();
         while asked.elapsed() < ASKING {
             if self.check("cuEventQuery", done.try_is_complete())? {
@@ -470,5 +471,13 @@ impl Device for CudaDevice {
             std::hint::spin_loop();
         }
         self.check("cuEventSynchronize", done.synchronize())
+    }
+
+    fn synchronize(&self, queue: Queue) -> Result<(), DeviceError> {
+        match self.mark(queue) {
+            Ok(mark) => self.wait(&mark),
+            // Without memory for an event: memory that a copy uses must not be given back before.
+            Err(_) => self.check("cuStreamSynchronize", self.queue(queue).synchronize()),
+        }
     }
 }

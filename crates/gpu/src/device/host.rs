@@ -8,7 +8,9 @@ use std::time::Instant;
 use toller_ir::locked;
 use toller_shim::Linear;
 
-use super::{Address, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Matrix, Queue, TensorMap};
+use super::{
+    Address, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Mark, Matrix, Queue, TensorMap,
+};
 use crate::error::DeviceError;
 
 /// Held by a launch of any stand-in: the shim runs one at a time.
@@ -167,6 +169,14 @@ impl Device for HostDevice {
     }
 
     fn follow(&self, _: Queue, _: Queue) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn mark(&self, _: Queue) -> Result<Mark, DeviceError> {
+        Ok(Mark(Box::new(())))
+    }
+
+    fn wait(&self, _: &Mark) -> Result<(), DeviceError> {
         Ok(())
     }
 

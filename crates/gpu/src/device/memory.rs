@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 
-use super::{Address, Device, Queue};
+use super::{Address, Device, Mark, Queue};
 use crate::arena::{Arena, Block};
 use crate::error::DeviceError;
 
@@ -118,6 +118,8 @@ pub struct Pinned {
     queue: Queue,
     start: *mut u8,
     len: usize,
+    /// After the last copy.
+    copied: Option<Mark>,
 }
 
 // SAFETY: nothing else has the pointer.
@@ -126,10 +128,26 @@ unsafe impl Send for Pinned {}
 impl Pinned {
     /// A buffer of `len` bytes, all zero, with a copy queue that few others have.
     pub fn new(device: &Arc<dyn Device>, len: usize) -> Result<Self, DeviceError> {
+        Self::in_queue(device.clone(), device.next_copy_queue(), len)
+    }
+
+    /// The same for uploads: its copies do not wait for kernels.
+    pub fn for_uploads(device: &Arc<dyn Device>, len: usize) -> Result<Self, DeviceError> {
+        Self::in_queue(device.clone(), device.next_upload_queue(), len)
+    }
+
+    /// A buffer of `len` bytes in place of this one, with its queue.
+    pub fn resized(self, len: usize) -> Result<Self, DeviceError> {
+        let (device, queue) = (self.device.clone(), self.queue);
+        drop(self);
+        Self::in_queue(device, queue, len)
+    }
+
+    fn in_queue(device: Arc<dyn Device>, queue: Queue, len: usize) -> Result<Self, DeviceError> {
         let start = device.allocate_pinned(len.max(1))?;
         // SAFETY: `len` bytes were just allocated.
         unsafe { start.write_bytes(0, len) };
-        Ok(Self { device: device.clone(), queue: device.next_copy_queue(), start, len })
+        Ok(Self { device, queue, start, len, copied: None })
     }
 
     /// How many bytes there are.
@@ -140,7 +158,7 @@ impl Pinned {
     /// The bytes, after their copy is done.
     pub fn bytes_mut(&mut self) -> Result<&mut [u8], DeviceError> {
         self.synchronize()?;
-        // SAFETY: `len` bytes, which `new` has set; the queue was waited for, so that no copy reads them.
+        // SAFETY: `len` bytes, which are set at first; the last copy was waited for, so that none reads them.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start, self.len) })
     }
 
@@ -148,11 +166,18 @@ impl Pinned {
     ///
     /// # Safety
     /// There are `bytes` bytes at `to`, which live until the copy is done.
-    pub unsafe fn copy_to(&self, to: Address, bytes: usize) -> Result<(), DeviceError> {
+    pub unsafe fn copy_to(&mut self, to: Address, bytes: usize) -> Result<(), DeviceError> {
         assert!(bytes <= self.len, "{bytes} of {}", self.len);
-        // SAFETY: `bytes_mut` and `drop` wait for the queue before the bytes change or are given back; the
+        // SAFETY: `bytes_mut` and `drop` wait for the copy before the bytes change or are given back; the
         // caller guarantees `to`.
-        unsafe { self.device.copy_in(self.queue, to, self.start, bytes) }
+        unsafe { self.device.copy_in(self.queue, to, self.start, bytes)? };
+        self.note_copy()
+    }
+
+    /// Remembers the copy that was just queued, or waits for it if there is no memory for a mark.
+    fn note_copy(&mut self) -> Result<(), DeviceError> {
+        self.copied = self.device.mark(self.queue).ok();
+        if self.copied.is_some() { Ok(()) } else { self.device.synchronize(self.queue) }
     }
 
     /// Lets kernels that are queued from now on wait for the copies. The host does not wait, unless memory is
@@ -176,12 +201,13 @@ impl Pinned {
         self.device.follow(self.queue, Queue::Compute)?;
         // SAFETY: both have these bytes, as asserted. `from` is borrowed, and `bytes_mut` waits for the copy.
         unsafe { self.device.copy_out(self.queue, self.start, from.at(first), bytes)? };
+        self.note_copy()?;
         Ok(bytemuck::cast_slice(&self.bytes_mut()?[..bytes]))
     }
 
-    /// Waits until all copies are done.
+    /// Waits until all copies are done, but not for those of other buffers.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.device.synchronize(self.queue)
+        self.copied.as_ref().map_or(Ok(()), |mark| self.device.wait(mark))
     }
 }
 
@@ -189,7 +215,7 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         // A device that has failed does not copy any more.
         let _ = self.synchronize();
-        // SAFETY: the pointer comes from `allocate_pinned`, and the queue was waited for.
+        // SAFETY: the pointer comes from `allocate_pinned`, and the last copy was waited for.
         unsafe { self.device.free_pinned(self.start) };
     }
 }

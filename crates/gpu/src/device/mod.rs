@@ -49,8 +49,17 @@ pub enum Queue {
     /// Kernels, and the copies between them.
     Compute,
     /// Copies to and from pinned memory, which overlap with kernels and with each other. The numbers are
-    /// those of [`Device::next_copy_queue`].
+    /// those of [`Device::next_copy_queue`] and [`Device::next_upload_queue`].
     Copy(usize),
+}
+
+/// A place in a queue.
+pub struct Mark(Box<dyn Any + Send>);
+
+impl fmt::Debug for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Mark").field(&self.0).finish()
+    }
 }
 
 /// Bytes of shared memory that a block of every kernel may use. For more, a kernel must be allowed to.
@@ -133,6 +142,11 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// The queue of the next pinned buffer, in turn.
     fn next_copy_queue(&self) -> Queue {
         self.state().copy_queues.next()
+    }
+
+    /// The queue of the next pinned buffer whose copies are not to wait for kernels.
+    fn next_upload_queue(&self) -> Queue {
+        self.state().copy_queues.next_for_uploads()
     }
 
     /// The compute capability for which kernels are chosen: at most that of the device.
@@ -288,6 +302,12 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// Lets all work that is queued for `queue` from now on wait for what is queued for `other`. The host
     /// does not wait.
     fn follow(&self, queue: Queue, other: Queue) -> Result<(), DeviceError>;
+
+    /// A mark after what is queued so far.
+    fn mark(&self, queue: Queue) -> Result<Mark, DeviceError>;
+
+    /// Waits for all work before a mark of this device.
+    fn wait(&self, mark: &Mark) -> Result<(), DeviceError>;
 
     /// Waits for all work of a queue, but not for what other threads queue meanwhile.
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError>;

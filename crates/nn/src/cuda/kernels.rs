@@ -106,12 +106,13 @@ pub(super) fn padded_head(size: usize) -> Option<usize> {
 #[derive(Clone, Debug)]
 pub(super) struct Kernels {
     device: Arc<dyn Device>,
-    /// Products of at most this many tiles have few rows.
+    /// Products of at most this many tiles have few rows: half of the multiprocessors, and more, would have no
+    /// tile.
     pub(super) few_tiles: u32,
 }
 
 impl Kernels {
-    /// Half of the multiprocessors, and more, would have no tile of few rows.
+    /// Those of a device.
     pub(super) fn new(device: Arc<dyn Device>) -> Self {
         Self { few_tiles: device.multiprocessors() / 2, device }
     }

@@ -91,7 +91,7 @@ impl Cuda {
 
     /// The largest batch whose products fill all multiprocessors: a tile of rows for each.
     fn full_tokens(&self) -> usize {
-        (self.device.facts().multiprocessors * kernels::tile_rows(&*self.device)) as usize
+        (self.device.multiprocessors() * kernels::tile_rows(&*self.device)) as usize
     }
 
     /// Tokens of a batch: as many as fill the device, or as half of the free memory has room for, since a

@@ -140,8 +140,9 @@ fn pinned<'a>(
     device: &Arc<dyn Device>,
     bytes: usize,
 ) -> Result<&'a mut Pinned, DeviceError> {
-    let pinned = match kept.take().filter(|pinned| pinned.size() >= bytes) {
-        Some(pinned) => pinned,
+    let pinned = match kept.take() {
+        Some(pinned) if pinned.size() >= bytes => pinned,
+        Some(pinned) => pinned.resized(bytes.next_power_of_two())?,
         None => Pinned::new(device, bytes.next_power_of_two())?,
     };
     Ok(kept.insert(pinned))

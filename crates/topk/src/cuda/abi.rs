@@ -181,8 +181,10 @@ pub(crate) const ROW_THREADS: u32 = 256;
 pub(crate) const SCAN_THREADS: u32 = 256;
 pub(crate) const SELECT_THREADS: u32 = 512;
 pub(crate) const RESCORE_THREADS: u32 = 256;
+/// Candidates that a warp of `rescore_*` looks through at a time.
+pub(crate) const RESCORE_LOOKED_THROUGH: u32 = 16;
 /// Dynamic shared memory of `rescore_*`.
-pub(crate) const RESCORE_SHARED: u32 = 768;
+pub(crate) const RESCORE_SHARED: u32 = 1536;
 
 /// Rows of a tile of the scan.
 pub(crate) const SCAN_ROWS: u32 = 128;
@@ -193,6 +195,11 @@ pub(crate) const SCAN_SLICE: u32 = 128;
 pub(crate) const SCAN_STAGES_8: u32 = 4;
 pub(crate) const SCAN_STAGES_64: u32 = 3;
 pub(crate) const SCAN_STAGES_256: u32 = 3;
+
+// Its blocks a multiprocessor.
+pub(crate) const SCAN_BLOCKS_8: u32 = 2;
+pub(crate) const SCAN_BLOCKS_64: u32 = 2;
+pub(crate) const SCAN_BLOCKS_256: u32 = 1;
 
 /// One tile in this many is a sample of them.
 pub(crate) const SCAN_SAMPLE: u32 = 32;

@@ -292,14 +292,24 @@ impl<'a> Group<'a> {
         if wanted { self.aims.address() } else { Address::default() }
     }
 
+    /// Whether the k best sums are scored first. The bounds of codes are wide: few of the other candidates can
+    /// reach the k-th best of these scores. For few queries, the launches take longer than scoring all.
+    pub(super) fn aims(&self, rows: &Rows) -> bool {
+        rows.codes.is_some() && self.sizes.queries >= AIMING_QUERIES
+    }
+
     /// Scores the candidates whose rows are in the slab. Those of earlier slabs are scored already. The
     /// queries of the scan are at `prepared`.
-    ///
-    /// The bounds of codes are wide, so the k best sums are scored first: few of the others can reach the
-    /// k-th best of these scores. For few queries, the launches take longer than scoring all.
     pub(super) fn score(&self, prepared: usize, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
-        if rows.codes.is_some() && self.sizes.queries >= AIMING_QUERIES {
+        if self.aims(rows) {
             self.select(prepared, Also { aim: true, ..Also::default() })?;
+        }
+        self.score_aimed(prepared, slab, rows)
+    }
+
+    /// The same where the last `select` has noted what the k best are believed to score, if that is of use.
+    pub(super) fn score_aimed(&self, prepared: usize, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
+        if self.aims(rows) {
             self.rescore(slab, rows, true)?;
             self.select(prepared, Also::default())?;
         }

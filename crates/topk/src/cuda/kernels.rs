@@ -97,9 +97,14 @@ macro_rules! by_dtype {
 
 /// For up to 8 queries, up to 64 queries, and more.
 const VARIANTS: [Variant; 3] = [
-    Variant::copying(8, abi::SCAN_STAGES_8, 2, by_dtype!("toller_ip_topk_scan_", "_8")),
-    Variant::copying(64, abi::SCAN_STAGES_64, 2, by_dtype!("toller_ip_topk_scan_", "_64")),
-    Variant::copying(256, abi::SCAN_STAGES_256, 1, by_dtype!("toller_ip_topk_scan_", "_256")),
+    Variant::copying(8, abi::SCAN_STAGES_8, abi::SCAN_BLOCKS_8, by_dtype!("toller_ip_topk_scan_", "_8")),
+    Variant::copying(64, abi::SCAN_STAGES_64, abi::SCAN_BLOCKS_64, by_dtype!("toller_ip_topk_scan_", "_64")),
+    Variant::copying(
+        256,
+        abi::SCAN_STAGES_256,
+        abi::SCAN_BLOCKS_256,
+        by_dtype!("toller_ip_topk_scan_", "_256"),
+    ),
 ];
 
 /// Replaces the widest variant on devices that have wgmma and bulk copies.
@@ -253,7 +258,7 @@ impl Kernels {
 
     /// Scores the candidates among the rows of `args`.
     pub(crate) unsafe fn rescore(&self, dtype: DType, args: abi::Rescore) -> Result<(), DeviceError> {
-        let of_query = args.capacity.div_ceil(abi::RESCORE_THREADS / WARP * LOOKED_THROUGH);
+        let of_query = args.capacity.div_ceil(abi::RESCORE_THREADS / WARP * abi::RESCORE_LOOKED_THROUGH);
         // Enough blocks to fill the device a few times; further candidates take turns.
         let shared = (8 * self.device.multiprocessors()).div_ceil(args.query_count);
         let (name, grid) = (RESCORE[dtype as usize], [args.query_count, of_query.min(shared).max(1), 1]);
@@ -282,5 +287,3 @@ impl Kernels {
 
 /// Threads of a warp.
 const WARP: u32 = 32;
-/// Candidates that a warp of `rescore_*` looks through at a time.
-const LOOKED_THROUGH: u32 = 16;

@@ -29,11 +29,12 @@ impl Group<'_> {
     pub(crate) fn search_with_guesses(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
         let prepared = self.prepare(slab, rows)?;
         let chunks = chunks(&slab.runs, self.variant.tile_rows());
-        for (chunk, depth) in chunks.iter().zip(depths(&chunks, self.sizes.k)) {
+        let left = (0..chunks.len()).rev();
+        for ((chunk, depth), left) in chunks.iter().zip(depths(&chunks, self.sizes.k)).zip(left) {
             self.scan(prepared, slab, rows, chunk)?;
-            self.select(prepared, Also { depth, ..Also::default() })?;
+            self.select(prepared, Also { depth, aim: left == 0 && self.aims(rows), ..Also::default() })?;
         }
-        self.score(prepared, slab, rows)?;
+        self.score_aimed(prepared, slab, rows)?;
         self.select(prepared, Also { verify: true, ..Also::default() })
     }
 }

@@ -91,13 +91,13 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    /// For slabs of up to `slab_bytes`, of rows of up to `row_bytes`.
+    /// For slabs of up to `slab_bytes`, of rows of a stride of up to `stride` bytes.
     pub(crate) fn new(
         device: &Arc<dyn Device>,
         slab_bytes: usize,
-        row_bytes: usize,
+        stride: usize,
     ) -> Result<Self, DeviceError> {
-        Ok(Self { uploader: Uploader::new(device, slab_bytes, row_bytes)? })
+        Ok(Self { uploader: Uploader::new(device, slab_bytes, stride)? })
     }
 
     /// Copies the rows of `slab` to `to`, and waits until they are there. Calls `progress` with the number of

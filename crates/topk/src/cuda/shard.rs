@@ -119,17 +119,27 @@ impl Shard {
         let mut left: Vec<usize> = (0..count).collect();
         // Rows that are streamed are copied once: copying takes longer than scanning without guesses.
         let mut guesses = self.streamed.is_none();
+        let mut bytes = self.plan.workspace;
         while !left.is_empty() {
             let mut incomplete = Vec::new();
             while !left.is_empty() {
-                let sizes =
-                    Sizes::within(self.plan.workspace, left.len(), self.rows, self.coded, k, self.dim);
+                let sizes = Sizes::within(bytes, left.len(), self.rows, self.coded, k, self.dim);
                 let sizes = sizes.ok_or_else(|| self.too_little(k))?;
                 let rest = left.split_off(sizes.queries);
                 let numbers = std::mem::replace(&mut left, rest);
                 let excluded = Excluded::new(workspace.filters(), filter, &numbers)?;
-                let mut group =
-                    Group::new(&self.kernels, &mut workspace, sizes, queries, &numbers, &allowed, excluded)?;
+                let group =
+                    Group::new(&self.kernels, &mut workspace, sizes, queries, &numbers, &allowed, excluded);
+                let mut group = match group {
+                    Ok(group) => group,
+                    // Another program has taken memory that was planned for.
+                    Err(error) if error.is_out_of_memory() && bytes / 2 >= self.least(k).bytes() => {
+                        bytes /= 2;
+                        left = [numbers, left].concat();
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
                 self.search_group(collection, &mut group, guesses)?;
                 for (number, (ranking, nominated)) in numbers.into_iter().zip(group.best()?) {
                     found.nominated[number] += nominated;
@@ -164,11 +174,16 @@ impl Shard {
         }
     }
 
+    /// The least sizes of a group.
+    fn least(&self, k: usize) -> Sizes {
+        Sizes::least(self.rows, k, self.dim)
+    }
+
     fn too_little(&self, k: usize) -> DeviceError {
         DeviceError::TooLittleMemory {
             name: self.plan.device.clone(),
             free: self.plan.workspace,
-            needed: Sizes::least(self.rows, k, self.dim).bytes(),
+            needed: self.least(k).bytes(),
             what: format!("the candidates of one query for {k} hits"),
         }
     }

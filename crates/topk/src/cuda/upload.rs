@@ -28,11 +28,11 @@ struct Lane {
 }
 
 impl Uploader {
-    /// For up to `bytes` bytes at a time, of rows of up to `row_bytes`.
-    pub(crate) fn new(device: &Arc<dyn Device>, bytes: usize, row_bytes: usize) -> Result<Self, DeviceError> {
-        let of_buffer = bytes.min(PINNED_BYTES).max(row_bytes);
+    /// For up to `bytes` bytes at a time, of rows of a stride of up to `stride` bytes.
+    pub(crate) fn new(device: &Arc<dyn Device>, bytes: usize, stride: usize) -> Result<Self, DeviceError> {
+        let of_buffer = bytes.min(PINNED_BYTES).max(stride);
         let threads = rayon::current_num_threads().min(MOST_THREADS).min(bytes.div_ceil(of_buffer)).max(1);
-        let buffer = || Pinned::new(device, of_buffer);
+        let buffer = || Pinned::for_uploads(device, of_buffer);
         let lane = |_| Ok(Lane { pinned: [buffer()?, buffer()?], next: 0 });
         Ok(Self { lanes: (0..threads).map(lane).collect::<Result<_, DeviceError>>()? })
     }
@@ -71,8 +71,10 @@ impl Uploader {
                 if part >= parts {
                     return Ok(());
                 }
+                // The others then end, too.
+                let copied = copy(lane, part).inspect_err(|_| next.store(parts, Ordering::Relaxed))?;
                 // The receiver is there until all senders are gone.
-                let _ = report.send(copy(lane, part)?);
+                let _ = report.send(copied);
             }
         };
         thread::scope(|scope| {

@@ -64,8 +64,9 @@ impl Workspace {
     /// A buffer for as many of `count` items of `item` bytes as are copied together, and their number.
     pub(crate) fn pinned(&mut self, count: usize, item: usize) -> Result<(&mut Pinned, usize), DeviceError> {
         let together = (PINNED_BYTES / item).clamp(1, count);
-        let pinned = match self.pinned.take().filter(|pinned| pinned.size() >= together * item) {
-            Some(pinned) => pinned,
+        let pinned = match self.pinned.take() {
+            Some(pinned) if pinned.size() >= together * item => pinned,
+            Some(pinned) => pinned.resized(together * item)?,
             None => Pinned::new(&self.device, together * item)?,
         };
         Ok((self.pinned.insert(pinned), together))
