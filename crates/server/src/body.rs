@@ -14,6 +14,10 @@ use toller_ir::in_words_of_json;
 
 use crate::app::App;
 use crate::failure::{Failure, Reason};
+use crate::texts::as_json;
+
+/// Bytes of a body that are read where the request is.
+const FEW_BYTES: usize = 64 * 1024;
 
 /// A body of JSON. serde_json refuses more than 128 levels.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -47,7 +51,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         })?;
         // Some programs write a byte order mark, and RFC 8259 lets readers ignore it.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        serde_json::from_slice(bytes).map(Self).map_err(|error| {
+        as_json(bytes.len() > FEW_BYTES, || serde_json::from_slice(bytes)).map(Self).map_err(|error| {
             let reason = if error.classify() == Category::Data { Reason::Invalid } else { Reason::Syntax };
             let said = match bytes.trim_ascii_start().first() {
                 // Every body is an object.

@@ -1,14 +1,15 @@
 //! What is searched: the systems over a collection, and their queues.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
 use toller_engine::{
     DocOrd, Engine, Hit, Pooled, Query, Ranking, Reranker, SearchRequest, SearchResponse, Searcher,
 };
-use toller_ir::{Explain, StageRankings, locked};
+use toller_ir::{Explain, StageRankings};
 use toller_pipeline::rerank::Stop;
 use toller_pipeline::{DocumentLists, Ordinals, QueryFilter, SparseSearcher};
 use toller_texts::Texts;
@@ -20,6 +21,7 @@ use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::runs::Runs;
 use crate::schedule::{Answer, Capacity, Scheduler, Work};
+use crate::texts::blocking;
 
 /// Queries that are searched together.
 const BATCH: usize = 64;
@@ -200,7 +202,7 @@ pub(crate) struct Collection {
     plain: Scheduler<Searching>,
     reranked: Option<Scheduler<Searching>>,
     /// The ordinals of each system's documents, once somebody asked for one.
-    ordinals: Mutex<HashMap<System, Arc<Ordinals>>>,
+    ordinals: [OnceCell<Arc<Ordinals>>; System::ALL.len()],
 }
 
 impl Collection {
@@ -227,7 +229,7 @@ impl Collection {
         Ok(Self {
             plain: start("search", BATCH, None)?,
             reranked: reranked.transpose()?,
-            ordinals: Mutex::default(),
+            ordinals: Default::default(),
             systems,
         })
     }
@@ -268,20 +270,17 @@ impl Collection {
     }
 
     /// The ordinals of a system's documents. The first call reads all identifiers, while others wait.
-    fn ordinals(&self, system: System, searcher: &dyn Searcher) -> Result<Arc<Ordinals>, Failure> {
-        let mut known = locked(&self.ordinals);
-        if let Some(ordinals) = known.get(&system) {
-            return Ok(ordinals.clone());
-        }
-        let read = Ordinals::of(searcher).map_err(|error| Failure::of(Reason::Backend, &error))?;
-        Ok(known.entry(system).or_insert(read.into()).clone())
+    pub(crate) async fn ordinals(&self, system: System) -> Result<Arc<Ordinals>, Failure> {
+        let searcher = self.systems.get(system)?;
+        let read = move || Ordinals::of(&*searcher).map_err(|error| Failure::of(Reason::Backend, &error));
+        let known = self.ordinals[system as usize].get_or_try_init(|| blocking(move || read().map(Arc::new)));
+        known.await.cloned()
     }
 
     /// The filter that `lists` is in a system. Identifiers that the system does not have filter nothing.
-    pub(crate) fn filter(&self, system: System, lists: &DocumentLists) -> Result<QueryFilter, Failure> {
-        let searcher = self.systems.get(system)?;
-        let ordinals = self.ordinals(system, &*searcher)?;
-        Ok(lists.by(|id| ordinals.get(&*searcher, id)))
+    pub(crate) async fn filter(&self, system: System, lists: DocumentLists) -> Result<QueryFilter, Failure> {
+        let (searcher, ordinals) = (self.systems.get(system)?, self.ordinals(system).await?);
+        blocking(move || Ok(lists.by(|id| ordinals.get(&*searcher, id)))).await
     }
 
     /// The texts of the documents, if they are served.
@@ -291,19 +290,14 @@ impl Collection {
         self.systems.texts.as_ref().ok_or_else(without)
     }
 
-    /// The inverted index, and the ordinals that it has for documents by their identifiers.
-    pub(crate) fn sparse_ordinals(
-        &self,
-        ids: &[String],
-    ) -> Result<(&SparseSearcher, Vec<Option<DocOrd>>), Failure> {
+    /// The inverted index.
+    pub(crate) fn sparse(&self) -> Result<Arc<Pooled<SparseSearcher>>, Failure> {
         let missing = || {
             Failure::new(
                 Reason::NotServed,
                 "scores are explained term by term, and the server has no sparse system",
             )
         };
-        let searcher: &SparseSearcher = self.systems.sparse.as_deref().ok_or_else(missing)?;
-        let ordinals = self.ordinals(System::Sparse, searcher)?;
-        Ok((searcher, ids.iter().map(|id| ordinals.get(searcher, id)).collect()))
+        self.systems.sparse.clone().ok_or_else(missing)
     }
 }

@@ -8,6 +8,9 @@ use crate::failure::{Failure, Reason};
 /// Bytes of texts that are tokenized where the request is read. More are tokenized in a thread of their own.
 const SHORT: usize = 16 * 1024;
 
+/// Tokens whose vectors are written as JSON where the request is.
+pub(crate) const FEW_TOKENS: usize = 64;
+
 /// What happens to texts that are too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
@@ -47,6 +50,11 @@ pub(crate) async fn on_texts<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     if bytes <= SHORT { work() } else { blocking(work).await }
+}
+
+/// Reads or writes JSON: where it is, or so that it holds nobody up if it is large.
+pub(crate) fn as_json<T>(is_large: bool, work: impl FnOnce() -> T) -> T {
+    if is_large { tokio::task::block_in_place(work) } else { work() }
 }
 
 /// Does work that takes a while in a thread of its own.

@@ -182,7 +182,7 @@ async fn search(app: &Arc<App>, deadline: Deadline, asked: SearchArguments) -> R
     let collection = app.collection()?;
     let system = collection.system(asked.system)?;
     let k = asked.k.unwrap_or(K);
-    if k > MOST {
+    if !(1..=MOST).contains(&k) {
         return Err(Failure::invalid(format!("`k` is {k}; it is from 1 to {MOST}")));
     }
     let queries = [asked.query];

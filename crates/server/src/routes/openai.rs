@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use crate::app::App;
 use crate::body::{Body, Deadline, InPath};
 use crate::dialect::OpenAiFailures;
 use crate::failure::{Failure, Reason};
-use crate::texts::Cut;
+use crate::texts::{Cut, FEW_TOKENS, as_json};
 
 /// Texts to encode.
 #[derive(Deserialize, ToSchema)]
@@ -99,7 +100,7 @@ pub(super) async fn embeddings(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
     Body(request): Body<EmbeddingsRequest>,
-) -> Result<Json<Embeddings>, Failure> {
+) -> Result<Response, Failure> {
     let (embedder, model) = app.embedder_named(request.model.as_deref())?;
     let role = embedder.role(request.input_type.as_deref())?;
     let output = output(embedder, None, request.dimensions)?;
@@ -118,7 +119,9 @@ pub(super) async fn embeddings(
     };
     let embedding = |(index, vector)| Embedding { object: "embedding", embedding: write(vector), index };
     let data = vectors.into_iter().enumerate().map(embedding).collect();
-    Ok(Json(Embeddings { object: "list", data, model: model.to_owned(), usage }))
+    let is_large = usage.tokens() > FEW_TOKENS;
+    let answer = Embeddings { object: "list", data, model: model.to_owned(), usage };
+    Ok(as_json(is_large, || Json(answer).into_response()))
 }
 
 /// The models that are served.

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use toller_ir::{Passage, Query};
 use toller_pipeline::{DocumentLists, QueryFilter, best_part, matched_words};
@@ -19,7 +20,7 @@ use crate::collection::{Asked, Collection, Found, StageScore, System};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::schedule::Answer;
-use crate::texts::{blocking, of_text, on_texts};
+use crate::texts::{as_json, blocking, of_text, on_texts};
 
 /// Hits of a query unless the request says otherwise.
 pub(super) const K: usize = 10;
@@ -29,6 +30,12 @@ const MOST_HITS: usize = 2_000_000;
 
 /// The same with texts.
 const MOST_TEXTS: usize = 10_000;
+
+/// Bytes of a query.
+const LONGEST_QUERY: usize = 1 << 16;
+
+/// Bytes of a query times documents whose scores are explained: a bound of the terms of all documents.
+const MOST_EXPLAINED: usize = 4_000_000;
 
 /// Characters of the best part of a text.
 const PART: usize = 320;
@@ -166,6 +173,7 @@ pub(super) async fn run(
     deadline: Instant,
 ) -> Result<(Vec<Vec<NamedHit>>, Answer<Found>), Failure> {
     app.check_count("query", queries.len())?;
+    queries.iter().try_for_each(|query| check_query(query))?;
     let most = app.limits.k;
     if !(1..=most).contains(&asked.k) {
         return Err(Failure::invalid(format!("`k` is {}; it is from 1 to {most}", asked.k)));
@@ -210,9 +218,10 @@ pub(super) async fn search(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
     Body(request): Body<SearchQuery>,
-) -> Result<Json<SearchAnswer>, Failure> {
+) -> Result<Response, Failure> {
     let collection = app.collection()?;
     let system = collection.system(request.system)?;
+    let is_large = request.texts || request.k > NAMED_AT_ONCE;
     let queries = match request.query {
         Queries::One(query) => vec![query],
         Queries::Many(queries) => queries,
@@ -223,10 +232,7 @@ pub(super) async fn search(
     check_hits(&app, queries.len(), request.k, request.texts)?;
     let filter = match request.filter.lists() {
         None => None,
-        Some(lists) => {
-            let collection = collection.clone();
-            Some(blocking(move || collection.filter(system, &lists)).await?.into())
-        }
+        Some(lists) => Some(collection.filter(system, lists).await?.into()),
     };
     let asked = Asked { system, k: request.k, filter };
     let (hits, answer) = run(&app, &collection, asked, request.rerank, &queries, deadline).await?;
@@ -251,7 +257,19 @@ pub(super) async fn search(
             results
         }
     };
-    Ok(Json(SearchAnswer { system, reranked: request.rerank, results, stages, batch }))
+    let answer = SearchAnswer { system, reranked: request.rerank, results, stages, batch };
+    Ok(as_json(is_large, || Json(answer).into_response()))
+}
+
+/// Refuses a query whose terms would keep a search of an inverted index busy for long.
+fn check_query(query: &str) -> Result<(), Failure> {
+    match query.len() {
+        0..=LONGEST_QUERY => Ok(()),
+        length => Err(Failure::new(
+            Reason::TooLarge,
+            format!("a query has {length} bytes; a query may have {LONGEST_QUERY}"),
+        )),
+    }
 }
 
 /// Refuses more hits than fit into memory comfortably. A single query may always have the `k` of the server.
@@ -404,31 +422,53 @@ struct ExplainedTerm {
 )]
 pub(super) async fn explain(
     State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
     Body(request): Body<ExplainRequest>,
 ) -> Result<Json<Vec<Explained>>, Failure> {
     app.check_count("ids", request.ids.len())?;
     let ExplainRequest { query, ids, k, filter } = request;
+    check_query(&query)?;
+    if query.len() * ids.len() > MOST_EXPLAINED {
+        let (bytes, count) = (query.len(), ids.len());
+        let message = format!(
+            "the query's {bytes} bytes times {count} `ids` are more than {MOST_EXPLAINED}; explain fewer documents at once"
+        );
+        return Err(Failure::new(Reason::TooLarge, message));
+    }
     let most = app.limits.k;
     if !(1..=most).contains(&k) {
         return Err(Failure::invalid(format!("`k` is {k}; it is from 1 to {most}")));
     }
     let collection = app.collection()?;
-    let explained = blocking(move || {
-        let (searcher, docs) = collection.sparse_ordinals(&ids)?;
+    let explained = explain_all(collection, query, ids, k, filter);
+    let late = |_| Err(Failure::new(Reason::Timeout, "the explanation took until the deadline"));
+    tokio::time::timeout_at(deadline.into(), explained).await.unwrap_or_else(late).map(Json)
+}
+
+async fn explain_all(
+    collection: Arc<Collection>,
+    query: String,
+    ids: Vec<String>,
+    k: usize,
+    filter: SearchFilter,
+) -> Result<Vec<Explained>, Failure> {
+    let searcher = collection.sparse()?;
+    let ordinals = collection.ordinals(System::Sparse).await?;
+    let filter = match filter.lists() {
+        Some(lists) => collection.filter(System::Sparse, lists).await?,
+        None => QueryFilter::default(),
+    };
+    blocking(move || {
         let missing = |id: &str| Failure::new(Reason::NotFound, format!("there is no document {id:?}"));
-        let docs = docs.into_iter().zip(&ids).map(|(doc, id)| doc.ok_or_else(|| missing(id)));
+        let docs = ids.iter().map(|id| ordinals.get(&**searcher, id).ok_or_else(|| missing(id)));
         let docs = docs.collect::<Result<Vec<_>, Failure>>()?;
-        let filter = match filter.lists() {
-            Some(lists) => collection.filter(System::Sparse, &lists)?,
-            None => QueryFilter::default(),
-        };
         let query = Query { text: query, ..Query::default() };
         let excluded = filter.excluded(std::slice::from_ref(&query));
         let found = searcher.explain(&query.text, k, &filter.of(&excluded), &docs);
         let found = found.map_err(|error| Failure::of(Reason::Backend, &error))?;
         Ok(ids.into_iter().zip(found).map(|(id, found)| explained(id, found)).collect())
-    });
-    explained.await.map(Json)
+    })
+    .await
 }
 
 fn explained(id: String, Explanation { score, length, terms, .. }: Explanation) -> Explained {

@@ -14,8 +14,11 @@ use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::dialect::TeiFailures;
 use crate::embedder::{Embedder, Inputs};
-use crate::failure::Failure;
+use crate::failure::{Failure, Reason};
 use crate::routes::inputs::Input;
+
+/// The most numbers in the states of a request's tokens: as JSON, some 400 MB.
+const MOST_NUMBERS: usize = 1 << 25;
 
 /// Texts to encode.
 #[derive(Deserialize, ToSchema)]
@@ -106,12 +109,22 @@ pub(in crate::routes) async fn embed_all(
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     let lengths: Vec<usize> = tokens.iter().map(toller_tokenizer::Tokens::len).collect();
+    let numbers = lengths.iter().sum::<usize>() * embedder.encoder().dim();
+    if numbers > MOST_NUMBERS {
+        let message = format!(
+            "the states have {numbers} numbers, and an answer may have {MOST_NUMBERS}; send fewer texts"
+        );
+        return Err(Failure::new(Reason::TooLarge, message));
+    }
     timing.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
     let states = timing.take(embedder.encode(role, Output::States, tokens, deadline).await?);
-    let of_text = |(states, length): (&Vec<f32>, &usize)| -> Vec<Vec<f32>> {
-        states.chunks_exact((states.len() / (*length).max(1)).max(1)).map(<[f32]>::to_vec).collect()
-    };
-    Ok(timing.answer(states.iter().zip(&lengths).map(of_text).collect::<Vec<_>>()))
+    let of_texts = states.iter().zip(&lengths).map(|(states, &length)| of_tokens(states, length));
+    Ok(timing.answer(of_texts.collect::<Vec<_>>()))
+}
+
+/// The state of each token.
+fn of_tokens(states: &[f32], tokens: usize) -> Vec<&[f32]> {
+    states.chunks_exact((states.len() / tokens.max(1)).max(1)).collect()
 }
 
 /// A text, and those to compare it with.

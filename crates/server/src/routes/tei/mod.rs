@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::schedule::Answer;
 use crate::tei_metrics::Answered;
-use crate::texts::Cut;
+use crate::texts::{Cut, FEW_TOKENS, as_json};
 
 /// The side on which a text that is too long is cut off.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -99,7 +99,8 @@ impl Timing {
 
     /// The answer with TEI's headers: milliseconds, characters and tokens.
     fn answer(self, body: impl Serialize) -> Response {
-        let mut response = Json(body).into_response();
+        let is_large = self.tokens() > FEW_TOKENS;
+        let mut response = as_json(is_large, || Json(body).into_response());
         let milliseconds = |time: Duration| time.as_millis() as u64;
         let numbers = [
             ("x-compute-time", milliseconds(self.started.elapsed())),
