@@ -19,6 +19,7 @@ use crate::connection::Connector;
 use crate::folder::Folder;
 use crate::object::RemoteObject;
 use crate::pattern;
+use crate::settings;
 use crate::url::{ObjectUrl, Scheme};
 use crate::wait::wait;
 
@@ -41,10 +42,10 @@ pub struct Client {
 
 /// A builder of one of the three with the settings that concern it.
 macro_rules! build {
-    ($client:expr, $url:expr, $builder:expr, $key:ty) => {{
-        let settings = $client.variables.iter().filter_map(|(name, value)| {
-            Some((name.to_ascii_lowercase().parse::<$key>().ok()?, value.clone()))
-        });
+    ($client:expr, $url:expr, $variables:expr, $builder:expr, $key:ty) => {{
+        let settings = $variables
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse::<$key>().ok()?, value)));
         let builder = settings.fold($builder, |builder, (key, value)| builder.with_config(key, value));
         let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() };
         let builder = builder.with_url($url).with_retry(retry).with_http_connector($client.connector.clone());
@@ -68,7 +69,7 @@ impl Client {
         if let Some(bucket) = buckets.get(&key) {
             return Ok(Arc::clone(bucket));
         }
-        let at = url.bucket_url();
+        let (at, variables) = (url.bucket_url(), settings::of_provider(url.scheme, &self.variables)?);
         let built = match url.scheme {
             Scheme::S3 => {
                 // A sum of each request lets the server notice damage on the way. Not every server with the
@@ -76,10 +77,10 @@ impl Client {
                 let amazon = AmazonS3Builder::new()
                     .with_checksum_algorithm(Checksum::SHA256)
                     .with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");
-                build!(self, at, amazon, AmazonS3ConfigKey)
+                build!(self, at, variables, amazon, AmazonS3ConfigKey)
             }
-            Scheme::Gs => build!(self, at, GoogleCloudStorageBuilder::new(), GoogleConfigKey),
-            Scheme::Az => build!(self, at, MicrosoftAzureBuilder::new(), AzureConfigKey),
+            Scheme::Gs => build!(self, at, variables, GoogleCloudStorageBuilder::new(), GoogleConfigKey),
+            Scheme::Az => build!(self, at, variables, MicrosoftAzureBuilder::new(), AzureConfigKey),
         };
         let bucket = built.map_err(|error| RemoteError::of(&error))?;
         buckets.insert(key, Arc::clone(&bucket));

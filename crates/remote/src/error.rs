@@ -35,14 +35,23 @@ pub enum RemoteError {
     /// Another writer was first.
     #[error("another writer has changed the object")]
     Conflict,
+    /// A variable of the environment that cannot be used.
+    #[error("{name} {problem}")]
+    Setting {
+        /// The variable.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// Anything else: the network, the server, or the settings.
     #[error("{0}")]
     Other(String),
 }
 
 /// What a client without credentials says: it misses a setting, or it asked the machine's own service.
-const NO_CREDENTIALS: [&str; 4] =
-    ["//169.254.", "//metadata", "Missing AccessKeyId", "Missing SecretAccessKey"];
+const NO_CREDENTIALS: [&str; 5] = [
+    "//169.254.", "//metadata", "Missing AccessKeyId", "Missing SecretAccessKey", "Account must be specified",
+];
 
 impl RemoteError {
     /// What an error of `object_store` means.
@@ -112,8 +121,10 @@ impl Explain for RemoteError {
             Self::Key(_) => "rename that object, or give the URLs of the other objects",
             Self::Replaced => "run the same command again, when nobody writes the object",
             Self::Conflict => "run the same command again",
+            Self::Setting { .. } => "correct the variable in the environment",
             Self::Other(_) => {
-                "check the network, HTTPS_PROXY and AWS_ENDPOINT_URL, and run the same command again"
+                "check the network, HTTPS_PROXY and the settings of your provider (such as AWS_ENDPOINT_URL, \
+                 GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME), and run the same command again"
             }
         };
         Some(text.into())

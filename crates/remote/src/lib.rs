@@ -13,6 +13,7 @@ mod object;
 mod pattern;
 mod pull;
 mod push;
+mod settings;
 mod transfer;
 mod url;
 mod wait;

@@ -33,7 +33,8 @@ impl ObjectUrl {
         let scheme = [Scheme::S3, Scheme::Gs, Scheme::Az].into_iter().find(|known| known.name() == scheme);
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         let key = key.trim_end_matches('/');
-        if bucket.is_empty() || Path::parse(key).is_err() {
+        let is_named = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        if bucket.is_empty() || !bucket.chars().all(is_named) || Path::parse(key).is_err() {
             return Err(wrong());
         }
         Ok(Self { scheme: scheme.ok_or_else(wrong)?, bucket: bucket.to_owned(), key: key.to_owned() })
@@ -86,9 +87,10 @@ mod tests {
         assert_eq!(key("s3://bucket/a/b c.tsv"), found("bucket", "a/b c.tsv"));
         assert_eq!(key("gs://bucket/a/"), found("bucket", "a"));
         assert_eq!(key("az://bucket"), found("bucket", ""));
-        for wrong in
-            ["s3:///a", "s3://", "ftp://bucket/a", "bucket/a", "s3://bucket/a//b", "s3://bucket/../a"]
-        {
+        for wrong in [
+            "s3:///a", "s3://", "s3://[/x", "ftp://bucket/a", "bucket/a", "s3://bucket/a//b",
+            "s3://bucket/../a",
+        ] {
             assert_eq!(key(wrong), None, "{wrong}");
         }
     }
