@@ -1,5 +1,5 @@
 //! Whether a passage contains an answer, by the rules of DPR (Karpukhin et al. 2020), which EntityQuestions
-//! uses too.
+//! uses too, or as a sequence of characters.
 
 use std::sync::LazyLock;
 
@@ -13,6 +13,11 @@ use unicode_normalization::UnicodeNormalization;
 static TOKEN: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]").ok());
 
+/// A character of a script without spaces between words.
+static UNSPACED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]").ok()
+});
+
 /// How the answers of a question are looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MatchMode {
@@ -22,6 +27,9 @@ pub enum MatchMode {
     /// As regular expressions of Python, in any case; `^` and `$` are the ends of lines. CuratedTREC's
     /// answers are some.
     Patterns,
+    /// As a sequence of characters, in any case and compatible form (NFKD), whatever the spaces. In scripts
+    /// without spaces between words, an answer is seldom a token.
+    Characters,
 }
 
 /// Finds the answers of one question in passages.
@@ -34,6 +42,7 @@ pub struct AnswerMatcher {
 enum Answers {
     Tokens(Vec<Vec<String>>),
     Patterns(Vec<Pattern>),
+    Characters(Vec<String>),
 }
 
 #[derive(Clone, Debug)]
@@ -45,16 +54,17 @@ enum Pattern {
 }
 
 impl AnswerMatcher {
-    /// For a question with these answers, in decomposed form (NFD). A pattern that is not a regular
-    /// expression never matches ([`refused_patterns`] finds it), and an answer without a token matches every
-    /// passage: both as in DPR's script.
+    /// For a question with these answers. Tokens and patterns are compared in decomposed form (NFD). A pattern that is not a regular
+    /// expression never matches ([`refused_patterns`] finds it), and an answer without a token or a character
+    /// matches every passage: both as in DPR's script.
     pub fn new<'a>(answers: impl IntoIterator<Item = &'a str>, mode: MatchMode) -> Self {
-        let answers = answers.into_iter().map(decomposed);
+        let answers = answers.into_iter();
         let answers = match mode {
-            MatchMode::Tokens => Answers::Tokens(answers.map(|answer| tokens(&answer)).collect()),
+            MatchMode::Tokens => Answers::Tokens(answers.map(word_tokens).collect()),
             MatchMode::Patterns => {
-                Answers::Patterns(answers.filter_map(|answer| Pattern::new(&answer)).collect())
+                Answers::Patterns(answers.filter_map(|answer| Pattern::new(&decomposed(answer))).collect())
             }
+            MatchMode::Characters => Answers::Characters(answers.map(characters).collect()),
         };
         Self { answers }
     }
@@ -66,7 +76,7 @@ impl AnswerMatcher {
     }
 
     /// As [`AnswerMatcher::is_in`], for a text in which several questions' answers are looked for. A text
-    /// that was prepared for the other mode contains no answer.
+    /// that was prepared for another mode contains no answer.
     #[must_use]
     pub fn is_in_prepared(&self, text: &PreparedText) -> bool {
         match (&self.answers, text) {
@@ -76,6 +86,9 @@ impl AnswerMatcher {
             (Answers::Tokens(answers), PreparedText::Tokens(tokens)) => answers.iter().any(|answer| {
                 answer.is_empty() || tokens.windows(answer.len()).any(|window| window == answer)
             }),
+            (Answers::Characters(answers), PreparedText::Characters(text)) => {
+                answers.iter().any(|answer| text.contains(&**answer))
+            }
             _ => false,
         }
     }
@@ -84,6 +97,7 @@ impl AnswerMatcher {
         match self.answers {
             Answers::Tokens(_) => MatchMode::Tokens,
             Answers::Patterns(_) => MatchMode::Patterns,
+            Answers::Characters(_) => MatchMode::Characters,
         }
     }
 }
@@ -95,18 +109,32 @@ pub enum PreparedText {
     Patterns(String),
     /// The tokens, for [`MatchMode::Tokens`].
     Tokens(Vec<String>),
+    /// Without white space and control characters, for [`MatchMode::Characters`].
+    Characters(String),
 }
 
 impl PreparedText {
     /// Prepares a text.
     #[must_use]
     pub fn new(text: &str, mode: MatchMode) -> Self {
-        let text = decomposed(text);
         match mode {
-            MatchMode::Tokens => Self::Tokens(tokens(&text)),
-            MatchMode::Patterns => Self::Patterns(text),
+            MatchMode::Tokens => Self::Tokens(word_tokens(text)),
+            MatchMode::Patterns => Self::Patterns(decomposed(text)),
+            MatchMode::Characters => Self::Characters(characters(text)),
         }
     }
+}
+
+/// Whether a character is not seen: control characters and marks of direction and of joins.
+fn is_invisible(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+}
+
+/// The characters of a text that are compared.
+fn characters(text: &str) -> String {
+    let kept = text.nfkd().filter(|character| !character.is_whitespace() && !is_invisible(*character));
+    kept.collect::<String>().to_lowercase()
 }
 
 fn decomposed(text: &str) -> String {
@@ -115,13 +143,15 @@ fn decomposed(text: &str) -> String {
 
 /// The tokens of a text: words and single other characters, in lower case.
 pub(crate) fn word_tokens(text: &str) -> Vec<String> {
-    tokens(&decomposed(text))
+    let text = decomposed(text);
+    let found = TOKEN.iter().flat_map(|token| token.find_iter(&text));
+    found.map(|token| token.as_str().to_lowercase()).collect()
 }
 
-/// The tokens of a decomposed text, lowercased.
-fn tokens(text: &str) -> Vec<String> {
-    let found = TOKEN.iter().flat_map(|token| token.find_iter(text));
-    found.map(|token| token.as_str().to_lowercase()).collect()
+/// Whether an answer is in a script without spaces between words, so that [`MatchMode::Tokens`] seldom finds it.
+#[must_use]
+pub fn is_unspaced(answer: &str) -> bool {
+    UNSPACED.as_ref().is_some_and(|script| script.is_match(answer))
 }
 
 /// The answers of these questions that are not regular expressions, so that [`MatchMode::Patterns`] never
@@ -179,7 +209,7 @@ fn of_python(pattern: &str) -> Option<String> {
 mod tests {
     use toller_ir::Query;
 
-    use super::{AnswerMatcher, MatchMode, refused_patterns};
+    use super::{AnswerMatcher, MatchMode, is_unspaced, refused_patterns};
 
     fn by_tokens(answer: &str, text: &str) -> bool {
         AnswerMatcher::new([answer], MatchMode::Tokens).is_in(text)
@@ -240,6 +270,19 @@ mod tests {
         // Look-around and back-references.
         assert!(by_pattern(r"(?<!Mc)Donald", "by DONALD") && !by_pattern(r"(?<!Mc)Donald", "McDonald"));
         assert!(by_pattern(r"^(\w+) \1$", "x\nNew new\ny") && !by_pattern(r"(\w+) \1", "New York"));
+    }
+
+    #[test]
+    fn characters_are_found_where_words_have_no_spaces() {
+        let is_in =
+            |answer: &str, text: &str| AnswerMatcher::new([answer], MatchMode::Characters).is_in(text);
+        let text = "1964年\u{ff11}\u{ff10}月、第18回夏季オリンピックが東京で開催された。";
+        assert!(is_in("東京", text) && is_in("10月", text) && is_in("夏季 オリンピック", text));
+        assert!(!is_in("大阪", text) && !by_tokens("東京", text));
+        assert!(is_in("\u{e9}tat", "l'E\u{301}TAT") && is_in("\u{200b}", "text"));
+        assert!(
+            is_unspaced("東京") && is_unspaced("กรุงเทพ") && !is_unspaced("Paris") && !is_unspaced("서울")
+        );
     }
 
     #[test]

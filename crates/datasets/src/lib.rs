@@ -28,7 +28,7 @@ mod t2ranking;
 mod tydi;
 
 pub use accuracy::AnswerSearch;
-pub use answers::{AnswerMatcher, MatchMode, PreparedText, refused_patterns};
+pub use answers::{AnswerMatcher, MatchMode, PreparedText, is_unspaced, refused_patterns};
 pub use collections::{Collection, Corpus, Known, Layout, convert, known_collection, known_collections};
 pub use dureader::{
     DomainFiles, JoinedPassage, Labelling, OtherDomain, PREDICTION_DEPTH, PassageIds, SimilarQueries, SpanF1,

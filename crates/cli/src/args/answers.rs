@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use toller_corpus::{QueriesOfFile, open_collection};
-use toller_datasets::{AnswerSearch, MatchMode, refused_patterns};
+use toller_datasets::{AnswerSearch, MatchMode, is_unspaced, refused_patterns};
+use toller_engine::collection_files;
 use toller_eval::ranked_documents;
-use toller_files::expand;
 use toller_ir::{Passage, Query, Setting};
 
 use super::input::{CORPUS_FORMAT, CollectionArgs, QueriesArgs};
@@ -46,6 +46,8 @@ enum Matching {
     String,
     /// As regular expressions, in any case (CuratedTREC)
     Regex,
+    /// As sequences of characters, in any case, whatever the spaces (Chinese, Japanese, Thai)
+    Substring,
 }
 
 /// Checks that some questions have answers. Those without are reported, and answers that should be patterns
@@ -59,6 +61,9 @@ pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<()
     if without > 0 {
         ui.warning(format!("{without} of {all} questions have no answers and count as not answered"));
     }
+    if mode == MatchMode::Tokens {
+        note_answers_that_are_no_words(questions, ui);
+    }
     let refused = if mode == MatchMode::Patterns { refused_patterns(questions) } else { Vec::new() };
     if let Some(example) = refused.first() {
         let answers: usize = questions.iter().map(|query| query.answers.len()).sum();
@@ -68,6 +73,27 @@ pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<()
         ));
     }
     Ok(())
+}
+
+/// Answers of which one in so many is of another kind than words are worth a note.
+const FEW: usize = 10;
+
+/// Says that answers are in scripts without spaces, or look like patterns: few of them are found as words.
+fn note_answers_that_are_no_words(questions: &[Query], ui: &Ui) {
+    let answers: Vec<&String> = questions.iter().flat_map(|query| &query.answers).collect();
+    let count = |is: &dyn Fn(&str) -> bool| answers.iter().filter(|answer| is(answer)).count();
+    let (unspaced, all) = (count(&is_unspaced), answers.len());
+    if unspaced * FEW > all {
+        ui.warning(format!(
+            "{unspaced} of {all} answers are in a script without spaces between words, and few of them are whole words of a passage; --matching substring compares characters"
+        ));
+    }
+    let patterns = count(&|answer| answer.contains(['|', '\\']));
+    if patterns * FEW > all {
+        ui.warning(format!(
+            "{patterns} of {all} answers look like regular expressions; --matching regex takes them as such"
+        ));
+    }
 }
 
 impl AnswerArgs {
@@ -96,6 +122,7 @@ impl AnswerArgs {
         match self.matching {
             Matching::String => MatchMode::Tokens,
             Matching::Regex => MatchMode::Patterns,
+            Matching::Substring => MatchMode::Characters,
         }
     }
 
@@ -131,12 +158,13 @@ impl AnswerArgs {
         skip_bad_lines: bool,
         ui: &Ui,
     ) -> crate::Result<()> {
-        let collection = open_collection(&expand(&self.corpus)?, &self.collection.options(skip_bad_lines));
+        let collection =
+            open_collection(&collection_files(&self.corpus)?, &self.collection.options(skip_bad_lines));
         let mut collection = collection.with_flag(Setting::Format, CORPUS_FORMAT)?;
         let bar = ui.progress("reading", "passages retrieved", search.retrieved() as u64);
         let (mut block, mut found): (Vec<Passage>, usize) = (Vec::with_capacity(PASSAGES_PER_BLOCK), 0);
         for passage in collection.by_ref() {
-            let passage = passage?;
+            let passage = passage.with_flag(Setting::Format, CORPUS_FORMAT)?;
             if search.is_retrieved(&passage.id) {
                 block.push(passage);
             }
