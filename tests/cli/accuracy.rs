@@ -43,10 +43,10 @@ fn entity_questions_end_to_end() {
     assert_eq!(
         found.stdout,
         "run,group,query,Success@1,Success@2\n\
-         found.run,P19,all,1.0000,1.0000\n\
-         found.run,P36,all,0.3333,1.0000\n\
-         found.run,macro,all,0.6667,1.0000\n\
-         found.run,all,all,0.5000,1.0000\n"
+         found.run,P19,all,1,1\n\
+         found.run,P36,all,0.3333333333333333,1\n\
+         found.run,macro,all,0.6666666666666666,1\n\
+         found.run,all,all,0.5,1\n"
     );
 }
 
@@ -66,14 +66,17 @@ fn questions_with_identifiers_belong_to_their_files() {
     assert_eq!(
         found.stdout,
         "run,group,query,Success@1\n\
-         found.run,P1,all,1.0000\n\
-         found.run,P2,all,0.0000\n\
-         found.run,macro,all,0.5000\n\
-         found.run,all,all,0.5000\n"
+         found.run,P1,all,1\n\
+         found.run,P2,all,0\n\
+         found.run,macro,all,0.5\n\
+         found.run,all,all,0.5\n"
     );
     workspace.write("own/P2.dev.jsonl", question("z", "Bonn"));
-    let said = ["two files of --queries are called 'P2'", "hint: give them names that differ"];
-    workspace.toller(&format!("{by_file} own")).fails(1, &said);
+    workspace.runs(&format!("{by_file} own")).prints(["found.run,P2.dev,all,0", "found.run,P2.test,all,0"]);
+    std::fs::create_dir(workspace.path("more")).unwrap();
+    workspace.write("more/P1.jsonl", question("w", "Bonn"));
+    let said = ["two files of --queries are called 'P1'", "hint: give them names that differ"];
+    workspace.toller(&format!("{by_file} own more")).fails(1, &said);
 }
 
 #[test]

@@ -75,7 +75,14 @@ fn entity_questions_take_their_ids_from_the_file_when_there_are_several() -> Out
     );
     assert_error(
         read_queries(&[inputs[0].clone(), inputs[0].clone()], &ReadOptions::default()),
-        &["P36-0", "duplicate"],
+        &["P36.test-0", "duplicate"],
+    );
+    let splits = ["P36.test.json", "P36.train.json"].map(|name| Input::File(directory.path().join(name)));
+    std::fs::write(splits[1].path().unwrap(), array)?;
+    let (both, _) = read_queries(&splits, &ReadOptions::default())?;
+    assert_eq!(
+        both.iter().map(|query| query.id.as_str()).collect::<Vec<_>>(),
+        ["P36.test-0", "P36.test-1", "P36.train-0", "P36.train-1"]
     );
     Ok(())
 }

@@ -109,7 +109,7 @@ fn by_file(files: &[QueriesOfFile], questions: &[Query]) -> Result<Groups, Remed
         if groups.insert(file.name.clone(), ids).is_some() {
             return Err(Remedied::new(
                 format!("--group-by-file: two files of --queries are called '{}'", file.name),
-                "give them names that differ before the first dot, or name the groups by --groups",
+                "give them names that differ, or name the groups by --groups",
             ));
         }
     }

@@ -9,7 +9,7 @@ use crate::error::CorpusError;
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::queries::detect::{QueryFormat, detect};
-use crate::queries::sink::{QuerySink, stem};
+use crate::queries::sink::{QuerySink, stems};
 use crate::queries::{json, trec, tsv};
 
 /// Which queries of several files are one file's.
@@ -25,7 +25,7 @@ pub struct QueriesOfFile {
 /// from its content and name.
 ///
 /// Queries without identifiers get row numbers from zero. With several inputs, these begin with the name of
-/// the file up to its first dot and a hyphen (`P36-0`).
+/// the file and a hyphen (`P36-0`): up to its first dot, or up to the last where another file has the same.
 ///
 /// # Errors
 /// An input that cannot be read, a bad record (unless they are skipped), an identifier that occurs twice, and
@@ -48,11 +48,10 @@ pub fn read_queries_by_file(
 ) -> Result<(Vec<Query>, Vec<QueriesOfFile>, SkipReport), CorpusError> {
     let mut sink = QuerySink::new(options.skip_bad_lines);
     let mut files = Vec::with_capacity(inputs.len());
-    for input in inputs {
+    for (input, name) in inputs.iter().zip(stems(inputs)) {
         let first = sink.count();
-        sink.begin(input, inputs.len() > 1);
+        sink.begin(input, Some(&*name).filter(|_| inputs.len() > 1));
         read_into(InputReader::open(input)?, options, &mut sink)?;
-        let name = stem(input).map_or_else(|| input.to_string(), str::to_owned);
         files.push(QueriesOfFile { name, places: first..sink.count() });
     }
     let (queries, skipped) = sink.finish(inputs)?;
@@ -69,7 +68,7 @@ pub fn read_queries_from(
 ) -> Result<(Vec<Query>, SkipReport), CorpusError> {
     let input = reader.input().clone();
     let mut sink = QuerySink::new(options.skip_bad_lines);
-    sink.begin(&input, false);
+    sink.begin(&input, None);
     read_into(reader, options, &mut sink)?;
     sink.finish(&[input])
 }

@@ -8,9 +8,18 @@ use toller_ir::{Position, Query};
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::options::SkipReport;
 
-/// A file's name up to its first dot.
-pub(crate) fn stem(input: &Input) -> Option<&str> {
-    input.plain_name().map(|name| name.split('.').next().unwrap_or(name))
+/// What each of several files is called: its name up to the first dot, or up to the last one where that is also
+/// another file's name (`P36.train.json`, `P36.dev.json`).
+pub(crate) fn stems(inputs: &[Input]) -> Vec<String> {
+    let stem = |input: &Input, whole: bool| match input.plain_name() {
+        None => input.to_string(),
+        Some(name) if whole => name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned(),
+        Some(name) => name.split('.').next().unwrap_or(name).to_owned(),
+    };
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    inputs.iter().for_each(|input| *counts.entry(stem(input, false)).or_default() += 1);
+    let is_shared = |input: &Input| counts.get(&stem(input, false)).is_some_and(|count| *count > 1);
+    inputs.iter().map(|input| stem(input, is_shared(input))).collect()
 }
 
 /// Collects the queries of all inputs.
@@ -37,11 +46,11 @@ impl QuerySink {
         }
     }
 
-    /// Begins the next input. With several inputs, identifiers from row numbers begin with the name of the
-    /// file up to its first dot: `P36-0` for the first row of `P36.test.json`.
-    pub(crate) fn begin(&mut self, input: &Input, several: bool) {
+    /// Begins the next input. One of several has a stem, with which identifiers from row numbers begin: `P36-0`
+    /// for the first row of `P36.test.json`.
+    pub(crate) fn begin(&mut self, input: &Input, stem: Option<&str>) {
         self.files.push(input.to_string());
-        self.prefix = stem(input).filter(|_| several).map_or_else(String::new, |stem| format!("{stem}-"));
+        self.prefix = stem.map_or_else(String::new, |stem| format!("{stem}-"));
     }
 
     /// How many queries there are so far.
