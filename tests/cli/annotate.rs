@@ -99,7 +99,7 @@ fn identifiers_may_have_spaces() {
     let pool = workspace.runs("data dureader pool x.run --output pool");
     pool.prints(["pool"]);
     let measured = workspace.runs("eval --qrels qrels.txt pool/pool.run -m RR --format csv");
-    measured.prints(["pool.run,all,1.0000"]);
+    measured.prints(["pool.run,all,1"]);
     workspace.write("bad.csv", "query_id,doc_id,grade\nq1,doc  a,1\n");
     workspace
         .toller("annotate vote bad.csv --votes 1")

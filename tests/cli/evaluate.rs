@@ -28,8 +28,8 @@ fn groups_and_several_judgments() {
     let found = workspace.toller(command).succeeds();
     assert_eq!(
         found.stdout,
-        "run,group,query,RR\ngood.run,easy,all,1.0000\ngood.run,hard,all,0.0000\ngood.run,macro,all,0.5000\n\
-         good.run,all,all,0.6667\n"
+        "run,group,query,RR\ngood.run,easy,all,1\ngood.run,hard,all,0\ngood.run,macro,all,0.5\n\
+         good.run,all,all,0.6666666666666666\n"
     );
     assert!(found.stderr.contains("1 of 3 judged queries have no results"), "{}", found.stderr);
     let found = workspace
@@ -99,7 +99,7 @@ fn a_document_listed_twice() {
         &["twice.run", "document a for query q1", "line 1", "pass --keep first to use the first of each"],
     );
     let found = workspace.toller(&format!("{command} --keep first")).succeeds();
-    assert!(found.stdout.ends_with("twice.run,all,0.3333\n"), "{}", found.stdout);
+    assert!(found.stdout.ends_with("twice.run,all,0.3333333333333333\n"), "{}", found.stdout);
     assert!(found.stderr.contains("skipped 1 bad line"), "{}", found.stderr);
     workspace.write("broken.run", "q1 Q0 a 1 2.0 t\nq1 Q0\n");
     let command = "eval broken.run --qrels qrels.txt --keep first";

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use toller_ir::{Qrels, Run};
+use toller_ir::{Qrels, Run, is_relevant};
 
 use crate::error::EvalError;
 use crate::evaluate::bad_ranking;
@@ -17,7 +17,7 @@ pub struct QueryDifference {
     pub values: [f64; 2],
     /// The first documents of each run.
     pub rankings: [Vec<RankedDocument>; 2],
-    /// The documents judged relevant, highest grade first, then in the order of the judgments.
+    /// The relevant documents, highest grade first, then in the order of the judgments.
     pub relevant: Vec<RelevantDocument>,
 }
 
@@ -53,8 +53,8 @@ impl QueryDifference {
     }
 }
 
-/// What two runs retrieved for a query on which they have these values. The first `shown` documents of each
-/// ranking are kept.
+/// What two runs retrieved for a query on which they have these values. Documents of at least the grade `level`
+/// are relevant. The first `shown` documents of each ranking are kept.
 ///
 /// # Errors
 /// If a document is listed twice or a score is not a number.
@@ -63,6 +63,7 @@ pub fn query_difference(
     runs: [&Run; 2],
     query_id: &str,
     values: [f64; 2],
+    level: u32,
     shown: usize,
 ) -> Result<QueryDifference, EvalError> {
     let entries = runs.map(|run| run.queries.get(query_id).map_or(&[][..], Vec::as_slice));
@@ -81,7 +82,7 @@ pub fn query_difference(
         });
         documents.collect()
     });
-    let judged = qrels.query(query_id).into_iter().flatten().filter(|(_, grade)| **grade > 0);
+    let judged = qrels.query(query_id).into_iter().flatten().filter(|(_, grade)| is_relevant(**grade, level));
     let mut relevant: Vec<RelevantDocument> = judged
         .map(|(doc_id, grade)| RelevantDocument {
             doc_id: doc_id.clone(),

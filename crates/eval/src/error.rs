@@ -225,9 +225,14 @@ pub enum StatsError {
         /// The margin.
         margin: f64,
     },
-    /// A bootstrap without samples.
-    #[error("a bootstrap needs at least one sample")]
-    NoResamples,
+    /// More or fewer random samples or permutations than a test can draw.
+    #[error("{given} random {what}: a test draws 1 to {most}", most = crate::stats::MOST_SAMPLES)]
+    Samples {
+        /// `resamples` or `permutations`.
+        what: &'static str,
+        /// How many.
+        given: u64,
+    },
 }
 
 impl Explain for StatsError {
@@ -237,7 +242,7 @@ impl Explain for StatsError {
             Self::TooFewPairs { .. } => Some("evaluate over more queries, or leave out the test".into()),
             Self::NotFinite => None,
             Self::BadMargin { .. } => Some("give a margin above 0, such as 0.01".into()),
-            Self::NoResamples => Some("draw some thousand samples".into()),
+            Self::Samples { .. } => Some("draw some thousands".into()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use indexmap::IndexMap;
 use rayon::prelude::*;
-use toller_ir::{Qrels, Run, RunEntry};
+use toller_ir::{Qrels, Run, RunEntry, is_relevant};
 
 use crate::error::EvalError;
 use crate::evaluate::{EvalOptions, MissingQueries, bad_ranking, check_common_queries};
@@ -39,8 +39,7 @@ impl GradedRanking<'_> {
     /// The rank, from 1, of the first document with at least this grade.
     #[must_use]
     pub fn first_relevant(&self, level: u32) -> Option<usize> {
-        let is_relevant =
-            |grade: Option<i32>| grade.is_some_and(|grade| i64::from(grade) >= i64::from(level));
+        let is_relevant = |grade: Option<i32>| grade.is_some_and(|grade| is_relevant(grade, level));
         self.grades().position(is_relevant).map(|place| place + 1)
     }
 }

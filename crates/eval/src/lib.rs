@@ -37,7 +37,7 @@ pub use parse::parse_measures;
 pub use qrels_diff::{QrelsDifference, diff_qrels};
 pub use report::{Compared, Format, Report, ReportOptions, RunReport};
 pub use stats::{
-    BootstrapTest, Correction, EffectSize, Equivalence, Interval, RandomizationTest, TTest, WilcoxonTest,
-    adjust_p_values, bootstrap_test, detectable_effect, paired_t_test, power, queries_needed,
+    BootstrapTest, Correction, EffectSize, Equivalence, Interval, MOST_SAMPLES, RandomizationTest, TTest,
+    WilcoxonTest, adjust_p_values, bootstrap_test, detectable_effect, paired_t_test, power, queries_needed,
     randomization_test, tukey_test, wilcoxon_test,
 };

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::declarations::{Aggregation, Declaration};
 use crate::error::MeasureError;
+use crate::exact;
 use crate::parameters::Parameters;
 use crate::parse;
 use crate::ranking::JudgedRanking;
@@ -116,6 +117,12 @@ impl Measure {
     #[must_use]
     pub fn format(&self, value: f64, digits: usize) -> String {
         if self.is_count() { format!("{value:.0}") } else { format!("{value:.digits$}") }
+    }
+
+    /// The same with all digits, for programs.
+    #[must_use]
+    pub fn format_exact(&self, value: f64) -> String {
+        if self.is_count() { self.format(value, 0) } else { exact(value) }
     }
 }
 

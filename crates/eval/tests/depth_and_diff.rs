@@ -103,7 +103,7 @@ proptest! {
     fn differences_hold_the_rankings(queries in proptest::collection::vec(query(), 1..5)) {
         let (qrels, first, second) = collection(&queries);
         for (id, _) in qrels.iter() {
-            let found = query_difference(&qrels, [&first, &second], id, [0.5, 0.25], 4).unwrap();
+            let found = query_difference(&qrels, [&first, &second], id, [0.5, 0.25], 2, 4).unwrap();
             prop_assert_eq!((&*found.query_id, found.gain()), (id, -0.25));
             for (at, run) in [&first, &second].into_iter().enumerate() {
                 let order = order(run, id);
@@ -113,6 +113,11 @@ proptest! {
                     let rank = order.iter().position(|id| *id == relevant.doc_id).map(|place| place + 1);
                     prop_assert_eq!(relevant.ranks[at], rank);
                 }
+            }
+            let judged = qrels.query(id).into_iter().flatten();
+            prop_assert_eq!(found.relevant.len(), judged.filter(|(_, grade)| **grade >= 2).count());
+            for relevant in &found.relevant {
+                prop_assert!(relevant.grade >= 2);
             }
         }
     }

@@ -211,8 +211,8 @@ fn comma_separated() -> TestResult {
     let plain = written(&report, Format::Csv, options)?;
     let mut lines = plain.lines();
     assert_eq!(lines.next(), Some("run,query,RR@10,NumRelRet"));
-    assert_eq!(lines.next(), Some("good.run,q1,1.0000,1"));
-    assert_eq!(lines.next_back(), Some("\"bad, \"\"worse\"\"\",all,0.5000,2"));
+    assert_eq!(lines.next(), Some("good.run,q1,1,1"));
+    assert_eq!(lines.next_back(), Some("\"bad, \"\"worse\"\"\",all,0.5,2"));
     assert_eq!(lines.count(), 6);
 
     compare_with_first(&mut report)?;
@@ -222,7 +222,8 @@ fn comma_separated() -> TestResult {
     let rows: Vec<csv::StringRecord> = rows.records().collect::<Result<_, _>>()?;
     assert_eq!(rows.len(), 8, "all rows have as many columns as the header");
     let last: Vec<&str> = rows.iter().next_back().ok_or("no row")?.iter().collect();
-    assert_eq!(last[..5], ["bad, \"worse\"", "all", "0.5000", "2", "-0.1667"]);
+    assert_eq!(last[..4], ["bad, \"worse\"", "all", "0.5", "2"]);
+    assert!((last[4].parse::<f64>()? + 1.0 / 6.0).abs() < 1e-15, "{last:?}");
     assert_eq!(last[6], "1");
     Ok(())
 }

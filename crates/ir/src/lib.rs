@@ -26,7 +26,7 @@ pub use locked::locked;
 pub use named::UnknownName;
 pub use passage::Passage;
 pub use place::{ErrorPlace, Position};
-pub use qrels::Qrels;
+pub use qrels::{Qrels, is_relevant};
 pub use query::Query;
 pub use random::SplitMix64;
 pub use remedy::{AnyError, Command, Explain, Part, Remedy, Setting, Term};

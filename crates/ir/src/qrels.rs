@@ -11,6 +11,12 @@ pub struct Qrels {
     judgments: IndexMap<String, IndexMap<String, i32>>,
 }
 
+/// Whether a grade counts as relevant if `level` is the lowest that does.
+#[must_use]
+pub fn is_relevant(grade: i32, level: u32) -> bool {
+    u32::try_from(grade).is_ok_and(|grade| grade >= level)
+}
+
 impl Qrels {
     /// No judgments.
     #[must_use]

@@ -90,7 +90,9 @@ impl Contrast {
         let means = evaluations.map(|run| run.aggregate(&options.measure).unwrap_or(f64::NAN));
         let shown = chosen(&pairs, options.choice, options.limit)
             .into_iter()
-            .map(|(id, values)| query_difference(qrels, runs, id, values, options.documents))
+            .map(|(id, values)| {
+                query_difference(qrels, runs, id, values, options.eval.relevance_level, options.documents)
+            })
             .collect::<Result<_, _>>()?;
         let (measure, relevance_level) = (options.measure.clone(), options.eval.relevance_level);
         Ok(Self { names, measure, means, all, lost, gained, relevance_level, shown })

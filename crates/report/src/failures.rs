@@ -1,7 +1,7 @@
 //! A run's failures: queries without a relevant document among the first, and a random sample of them.
 
 use toller_eval::{EvalError, EvalOptions, GradedRanking, graded_rankings};
-use toller_ir::{Qrels, Run};
+use toller_ir::{Qrels, Run, is_relevant};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::texts::Wanted;
@@ -114,7 +114,7 @@ impl Failures {
 fn relevant(qrels: &Qrels, ranking: &GradedRanking<'_>, level: u32) -> Vec<RelevantRank> {
     let judged = qrels.query(ranking.query_id).into_iter().flatten();
     let mut relevant: Vec<RelevantRank> = judged
-        .filter(|(_, grade)| i64::from(**grade) >= i64::from(level))
+        .filter(|(_, grade)| is_relevant(**grade, level))
         .map(|(doc_id, grade)| {
             let place = ranking.documents.iter().position(|document| document.doc_id == doc_id);
             RelevantRank { doc_id: doc_id.clone(), grade: *grade, rank: place.map(|place| place + 1) }

@@ -1,6 +1,6 @@
 //! The flags of significance tests.
 
-use toller_eval::{CompareOptions, Correction, Pairs, RunReport, Test};
+use toller_eval::{CompareOptions, Correction, MOST_SAMPLES, Pairs, RunReport, Test};
 
 use super::choice::{Choice, Described, described};
 use super::paths::InputPath;
@@ -16,7 +16,7 @@ pub struct StatisticsArgs {
 
     /// Random permutations of the randomisation test and of Tukey's
     #[arg(long, value_name = "N", default_value_t = CompareOptions::default().permutations,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = clap::value_parser!(u64).range(1..=MOST_SAMPLES))]
     permutations: u64,
 
     /// Seed of the tests that draw at random

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use toller_eval::{CompareOptions, Compared, Format, Pairs, Report, ReportOptions, Test, compare_pairs};
+use toller_eval::{
+    CompareOptions, Compared, Format, MOST_SAMPLES, Pairs, Report, ReportOptions, Test, compare_pairs,
+};
 
 use crate::args::choice::one_of;
 use crate::args::evaluation::EvaluationArgs;
@@ -37,7 +39,7 @@ pub struct CompareArgs {
 
     /// Samples of the bootstrap
     #[arg(long, value_name = "N", default_value_t = CompareOptions::default().resamples,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = clap::value_parser!(u64).range(1..=MOST_SAMPLES))]
     resamples: u64,
 
     /// Confidence of intervals; what is left to 1 is the level of significance

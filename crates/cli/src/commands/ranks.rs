@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use toller_engine::Device;
 use toller_eval::{Evaluation, Measure, Report, RunReport, check_first_rank_measures, evaluate_first_ranks};
-use toller_ir::{DocOrd, Qrels, Query, Searcher};
+use toller_ir::{DocOrd, Qrels, Query, Searcher, is_relevant};
 use toller_pipeline::ordinals_of;
 
 use crate::args::dense::DenseArgs;
@@ -130,7 +130,7 @@ impl<'a> Judged<'a> {
         collection: &dyn Searcher,
         ui: &Ui,
     ) -> crate::Result<Self> {
-        let is_relevant = |grade: i32| i64::from(grade) >= i64::from(level);
+        let is_relevant = |grade: i32| is_relevant(grade, level);
         let wanted: HashSet<&str> = qrels
             .iter()
             .flat_map(|(_, grades)| grades.iter().filter(|(_, grade)| is_relevant(**grade)))

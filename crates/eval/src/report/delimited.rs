@@ -1,4 +1,4 @@
-//! The report as comma-separated values: for each run, a row per query if requested, a row per group if there
+//! The report as comma-separated values with all digits: for each run, a row per query if requested, a row per group if there
 //! are any, and a row for all queries, whose query is `all`.
 
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write, options: ReportOption
         labels
     };
     let values = |measures: &[Measure], values: &[f64]| -> Vec<String> {
-        measures.iter().zip(values).map(|(measure, value)| measure.format(*value, options.digits)).collect()
+        measures.iter().zip(values).map(|(measure, value)| measure.format_exact(*value)).collect()
     };
     for (index, run) in report.runs.iter().enumerate().filter(|_| options.per_query) {
         for query in &run.evaluation.per_query {
@@ -41,7 +41,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write, options: ReportOption
         cells.extend(values(&row.run.evaluation.measures, &row.values));
         if row.group == ALL {
             let comparisons = report.comparisons_of(row.index).filter(|_| has_baseline(report));
-            cells.extend(comparisons.flat_map(|comparison| comparison_cells(comparison, options.digits)));
+            cells.extend(comparisons.flat_map(comparison_cells));
         }
         // The baseline has nothing to be compared with.
         cells.resize(header.len(), String::new());
@@ -76,13 +76,13 @@ fn has_baseline(report: &Report) -> bool {
 }
 
 /// The p-values are the corrected ones.
-fn comparison_cells(comparison: &PairComparison, digits: usize) -> Vec<String> {
-    let difference = format!("{:.digits$}", comparison.t_test.mean_difference);
+fn comparison_cells(comparison: &PairComparison) -> Vec<String> {
+    let difference = exact(comparison.t_test.mean_difference);
     let p_values = comparison.tests.iter().map(|tested| exact(tested.adjusted_p));
     std::iter::once(difference).chain(p_values).collect()
 }
 
-/// A row for each pair of runs and each measure, with all digits.
+/// A row for each pair of runs and each measure.
 pub(super) fn write_comparisons(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let Some(compared) = &report.comparisons else { return writer.flush() };

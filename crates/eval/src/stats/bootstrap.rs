@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 use toller_ir::SplitMix64;
 
-use super::differences;
 use super::distributions::{normal_cdf, normal_quantile};
 use super::t_test::Interval;
+use super::{check_samples, differences};
 use crate::error::StatsError;
 
 /// The result of a paired bootstrap.
@@ -27,8 +27,8 @@ pub struct BootstrapTest {
 /// the interval with `confidence`, in (0, 1). Equal seeds give equal results.
 ///
 /// # Errors
-/// If the slices differ in length, hold fewer than two values or one that is not finite, or no sample is to
-/// be drawn.
+/// If the slices differ in length, hold fewer than two values or one that is not finite, or the number
+/// of samples is 0 or above [`MOST_SAMPLES`](super::MOST_SAMPLES).
 pub fn bootstrap_test(
     baseline: &[f64],
     other: &[f64],
@@ -36,9 +36,7 @@ pub fn bootstrap_test(
     confidence: f64,
     seed: u64,
 ) -> Result<BootstrapTest, StatsError> {
-    if resamples == 0 {
-        return Err(StatsError::NoResamples);
-    }
+    check_samples("resamples", resamples)?;
     let differences = differences(baseline, other)?;
     let count = differences.len();
     let mean_difference = differences.iter().sum::<f64>() / count as f64;
@@ -135,7 +133,10 @@ mod tests {
         assert_eq!((same.p_value, same.interval.low, same.interval.high), (1.0, 0.0, 0.0));
         let certain = bootstrap_test(&[0.0, 0.0], &[1.0, 1.0], 99, 0.95, 1)?;
         assert_eq!((certain.p_value, certain.interval.low), (0.01, 1.0));
-        assert_eq!(bootstrap_test(&[0.0, 0.0], &[1.0, 1.0], 0, 0.95, 1), Err(StatsError::NoResamples));
+        assert_eq!(
+            bootstrap_test(&[0.0, 0.0], &[1.0, 1.0], 0, 0.95, 1),
+            Err(StatsError::Samples { what: "resamples", given: 0 })
+        );
         Ok(())
     }
 }

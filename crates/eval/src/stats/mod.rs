@@ -20,6 +20,14 @@ pub use wilcoxon::{WilcoxonTest, wilcoxon_test};
 
 use crate::error::StatsError;
 
+/// The most samples or permutations that a test draws; each takes some bytes.
+pub const MOST_SAMPLES: u64 = 10_000_000;
+
+/// Refuses a number of samples or permutations that cannot be drawn.
+fn check_samples(what: &'static str, given: u64) -> Result<(), StatsError> {
+    if (1..=MOST_SAMPLES).contains(&given) { Ok(()) } else { Err(StatsError::Samples { what, given }) }
+}
+
 /// `other - baseline` of each pair.
 fn differences(baseline: &[f64], other: &[f64]) -> Result<Vec<f64>, StatsError> {
     if baseline.len() != other.len() {

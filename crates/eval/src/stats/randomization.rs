@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use toller_ir::SplitMix64;
 
-use super::differences;
+use super::{check_samples, differences};
 use crate::error::StatsError;
 
 /// With at most this many pairs that differ, all ways to swap them are counted: 2^16 of them.
@@ -37,13 +37,15 @@ pub struct RandomizationTest {
 /// 2010), so that p is never 0.
 ///
 /// # Errors
-/// If the slices differ in length, hold fewer than two values or one that is not finite.
+/// If the slices differ in length, hold fewer than two values or one that is not finite, or `permutations` is 0
+/// or above [`MOST_SAMPLES`](super::MOST_SAMPLES).
 pub fn randomization_test(
     baseline: &[f64],
     other: &[f64],
     permutations: u64,
     seed: u64,
 ) -> Result<RandomizationTest, StatsError> {
+    check_samples("permutations", permutations)?;
     let differences = differences(baseline, other)?;
     let mean_difference = differences.iter().sum::<f64>() / differences.len() as f64;
     let swappable: Vec<f64> = differences.into_iter().filter(|difference| *difference != 0.0).collect();
@@ -97,13 +99,13 @@ mod tests {
     #[test]
     fn exact_where_all_swaps_can_be_counted() -> Result<(), StatsError> {
         // Of 2^4 ways, only the observed one and its mirror image reach a sum of 10.
-        let test = randomization_test(&[0.0; 4], &[1.0, 2.0, 3.0, 4.0], 0, 0)?;
+        let test = randomization_test(&[0.0; 4], &[1.0, 2.0, 3.0, 4.0], 1, 0)?;
         assert!(test.exact);
         assert_eq!((test.permutations, test.p_value), (16, 2.0 / 16.0));
         // 1 + 2 + 3 - 4 = 2: sums of 0, 2, 4, 6, 8, 10 occur 2, 4, 4, 2, 2 and 2 times of 16.
-        let test = randomization_test(&[0.0, 0.0, 0.0, 4.0, 5.0], &[1.0, 2.0, 3.0, 0.0, 5.0], 0, 0)?;
+        let test = randomization_test(&[0.0, 0.0, 0.0, 4.0, 5.0], &[1.0, 2.0, 3.0, 0.0, 5.0], 1, 0)?;
         assert_eq!(test.p_value, 14.0 / 16.0);
-        assert_eq!(randomization_test(&[1.0, 2.0], &[1.0, 2.0], 0, 0)?.p_value, 1.0);
+        assert_eq!(randomization_test(&[1.0, 2.0], &[1.0, 2.0], 1, 0)?.p_value, 1.0);
         Ok(())
     }
 
@@ -117,6 +119,14 @@ mod tests {
         assert!((test.p_value - expected).abs() < 0.003, "{} is far from {expected}", test.p_value);
         assert_eq!(test, randomization_test(&[0.0; 20], &other, 100_000, 7)?);
         Ok(())
+    }
+
+    #[test]
+    fn nothing_is_tested_without_permutations() {
+        for given in [0, u64::MAX] {
+            let refused = randomization_test(&[0.0; 20], &[1.0; 20], given, 1);
+            assert_eq!(refused, Err(StatsError::Samples { what: "permutations", given }));
+        }
     }
 
     #[test]

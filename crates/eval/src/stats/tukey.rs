@@ -2,6 +2,7 @@
 
 use toller_ir::SplitMix64;
 
+use super::check_samples;
 use crate::error::StatsError;
 
 /// The p-value of each pair of systems, `[systems, systems]`.
@@ -12,8 +13,10 @@ use crate::error::StatsError;
 /// never 0. The p-values hold for all pairs together and need no further correction.
 ///
 /// # Errors
-/// If the systems have different numbers of values, fewer than two, or one that is not finite.
+/// If the systems have different numbers of values, fewer than two, or one that is not finite, or
+/// `permutations` is 0 or above [`MOST_SAMPLES`](super::MOST_SAMPLES).
 pub fn tukey_test(values: &[&[f64]], permutations: u64, seed: u64) -> Result<Vec<Vec<f64>>, StatsError> {
+    check_samples("permutations", permutations)?;
     let systems = values.len();
     let queries = values.first().map_or(0, |first| first.len());
     if let Some(other) = values.iter().find(|other| other.len() != queries) {
@@ -87,6 +90,7 @@ mod tests {
         let (two, three) = (tukey_test(&[&a, &b], 20_000, 5)?, tukey_test(&[&a, &b, &c], 20_000, 5)?);
         assert!(three[0][1] > two[0][1]);
         assert!(matches!(tukey_test(&[&a, &b[1..]], 9, 5), Err(StatsError::Unpaired { .. })));
+        assert!(matches!(tukey_test(&[&a, &b], 0, 5), Err(StatsError::Samples { given: 0, .. })));
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use toller_eval::{QueryDifference, RankedDocument, RelevantDocument};
-use toller_ir::Passage;
+use toller_ir::{Passage, is_relevant};
 
 use super::parts::signed;
 use super::text::{Plain, Prose, Short};
@@ -32,7 +32,7 @@ impl Judged {
     pub fn of(grade: Option<i32>, level: u32) -> Self {
         match grade {
             None => Self::Not,
-            Some(grade) if i64::from(grade) >= i64::from(level) => Self::Relevant(grade),
+            Some(grade) if is_relevant(grade, level) => Self::Relevant(grade),
             Some(grade) => Self::NotRelevant(grade),
         }
     }
@@ -67,9 +67,7 @@ fn article(contrast: &Contrast, texts: &Texts, query: &QueryDifference, fields: 
 
 fn relevant(contrast: &Contrast, texts: &Texts, query: &QueryDifference) -> Markup {
     let level = contrast.relevance_level;
-    let is_relevant =
-        |document: &&RelevantDocument| matches!(Judged::of(Some(document.grade), level), Judged::Relevant(_));
-    let documents: Vec<&RelevantDocument> = query.relevant.iter().filter(is_relevant).collect();
+    let documents = &query.relevant;
     let ranks = |document: &RelevantDocument| {
         let [before, after] = document.ranks.map(rank);
         html! { span.rank { (before) ", " (after) } }
