@@ -1,5 +1,6 @@
 //! How errors reach the user: the cause, then `hint:` and the remedy.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -91,11 +92,13 @@ pub struct Failure {
     flag: Option<(Setting, &'static str)>,
     /// The file that was written, if it is not stdout.
     output: Option<PathBuf>,
+    /// The flags that the command has, once they are known.
+    flags: Option<BTreeSet<String>>,
 }
 
 impl<E: Into<AnyError>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { error: error.into(), context: Vec::new(), flag: None, output: None }
+        Self { error: error.into(), context: Vec::new(), flag: None, output: None, flags: None }
     }
 }
 
@@ -110,6 +113,11 @@ impl Failure {
     pub fn while_writing(mut self, path: &Path) -> Self {
         self.output.get_or_insert_with(|| path.to_owned());
         self
+    }
+
+    /// Says which command failed, so that no hint names a flag that it does not have.
+    pub fn of_command(self, command: &clap::Command) -> Self {
+        Self { flags: Some(flags::of_command(command)), ..self }
     }
 
     /// How to go on, if the user stopped the work.
@@ -157,7 +165,15 @@ impl Failure {
             Some((other, flag)) if other == setting => flag.to_owned(),
             _ => flags::flag(setting),
         };
-        self.error.remedy().map(|remedy| flags::spelled(&remedy, named))
+        let remedy = self.error.remedy()?;
+        let is_there = |setting| self.flags.as_ref().is_none_or(|flags| flags.contains(&named(setting)));
+        let own = || remedy.terms().filter(|term| term.command.is_none()).filter_map(|term| term.setting);
+        if own().all(is_there) {
+            return Some(flags::spelled(&remedy, named));
+        }
+        let of_format =
+            "the format is detected from the content and the name; docs/formats.md shows the formats";
+        own().any(|setting| setting == Setting::Format).then(|| of_format.to_owned())
     }
 
     /// The place of the error, or the file that could not be written.

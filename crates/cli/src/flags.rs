@@ -1,5 +1,7 @@
 //! The command line's names for the settings and commands in remedies.
 
+use std::collections::BTreeSet;
+
 use toller_ir::{Command, Explain, Remedy, Setting};
 
 /// The flag of a setting.
@@ -29,6 +31,11 @@ pub fn in_one_line(error: &dyn Explain) -> String {
 /// The first of these flags that is given.
 pub fn first_given<'a>(flags: impl IntoIterator<Item = (&'a str, bool)>) -> Option<&'a str> {
     flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+}
+
+/// The flags of a command.
+pub fn of_command(command: &clap::Command) -> BTreeSet<String> {
+    command.get_arguments().filter_map(clap::Arg::get_long).map(|name| format!("--{name}")).collect()
 }
 
 /// Whether a command, or one below it, takes a flag.

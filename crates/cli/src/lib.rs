@@ -28,7 +28,7 @@ use std::ffi::OsString;
 use std::panic;
 
 use args::Cli;
-use clap::FromArgMatches;
+use clap::{ArgMatches, FromArgMatches};
 use error::Result;
 pub use objects::install as install_object_stores;
 
@@ -49,8 +49,14 @@ pub fn main(arguments: &[OsString]) -> u8 {
     let checked = args::outputs::check(&command, &matches).map_err(Into::into);
     match checked.and_then(|()| commands::run(&cli, &ui)) {
         Ok(()) => 0,
-        Err(error) => error::report(&error, ui.json),
+        Err(error) => error::report(&error.of_command(chosen(&command, &matches)), ui.json),
     }
+}
+
+/// The command that was called, which may be below several others.
+fn chosen<'a>(command: &'a clap::Command, matches: &ArgMatches) -> &'a clap::Command {
+    let below = matches.subcommand().and_then(|(name, below)| Some((command.find_subcommand(name)?, below)));
+    below.map_or(command, |(command, matches)| chosen(command, matches))
 }
 
 /// Lets a write beyond the limit of a file's size (`ulimit -f`) fail with an error, where the signal SIGXFSZ

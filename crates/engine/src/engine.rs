@@ -170,13 +170,12 @@ impl Engine {
     /// # Errors
     /// When a folder cannot be listed.
     pub fn collection_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
-        let corpus = |path: &P| {
-            let path = path.as_ref();
-            let Some(file) = beir_corpus(path) else { return path.to_owned() };
-            self.notify(Event::BeirCorpus { folder: path, file: &file });
-            file
-        };
-        Ok(expand(paths.iter().map(corpus))?)
+        for folder in paths.iter().map(AsRef::as_ref) {
+            if let Some(file) = beir_corpus(folder) {
+                self.notify(Event::BeirCorpus { folder, file: &file });
+            }
+        }
+        Ok(collection_files(paths)?)
     }
 
     /// [`query_files`], as the engine's own.
@@ -212,14 +211,18 @@ impl Engine {
     }
 }
 
+/// The files of a collection, as [`Engine::collection_files`] finds them.
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn collection_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Input>, FileError> {
+    let corpus = |path: &P| beir_corpus(path.as_ref()).unwrap_or_else(|| path.as_ref().to_owned());
+    expand(paths.iter().map(corpus))
+}
+
 /// The file of the passages in a folder in BEIR's form; `None` for other folders and for files.
 #[must_use]
 pub fn beir_corpus(folder: &Path) -> Option<PathBuf> {
     let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
     names.map(|name| folder.join(name)).into_iter().find(|file| file.is_file())
-}
-
-/// The folder that holds `path`.
-pub(crate) fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

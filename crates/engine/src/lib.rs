@@ -46,7 +46,7 @@ pub use dense::{DenseOptions, QuerySource};
 pub use device::{Device, UnknownDevice};
 pub use encode::EncodeOptions;
 pub use encoder::{Encoder, EncoderOptions};
-pub use engine::{Builder, Engine, beir_corpus, query_files};
+pub use engine::{Builder, Engine, beir_corpus, collection_files, query_files};
 pub use error::EngineError;
 pub use event::{Event, Observer, Work};
 pub use index::IndexOptions;

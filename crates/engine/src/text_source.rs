@@ -10,11 +10,10 @@ use toller_corpus::{
     survey_table,
 };
 use toller_encoder::TextInput;
-use toller_files::{FileError, Input, SpoolGuard, Stamp, spool};
+use toller_files::{FileError, Input, SpoolGuard, Stamp, parent, spool};
 use toller_ir::{Passage, Query, Role};
 use toller_pipeline::{PipelineError, TitleMode};
 
-use crate::engine::parent;
 use crate::event::{Event, Work};
 use crate::{Engine, EngineError};
 
@@ -222,8 +221,7 @@ impl TextSource {
                 Ok((passage.id, text))
             }))),
             Kind::Queries(queries) => {
-                let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
-                let wanted = queries.iter().zip(0..).filter(move |(_, row)| wanted(*row));
+                let wanted = queries.iter().zip(0..).filter(move |(_, row)| is_in(&rows, *row));
                 Ok(Box::new(
                     wanted.map(|(query, _)| Ok((query.id.clone(), TextInput::Plain(query.text.clone())))),
                 ))
@@ -242,7 +240,6 @@ impl TextSource {
         let end = rows.last().map_or(0, |last| last.end) as usize;
         // What ends before the last text has no fingerprint to compare with.
         let is_whole = end as u64 == self.texts && duplicates.is_empty();
-        let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
         let passages = origin.open(options, stamps)?.without(duplicates.clone());
         let mut fingerprinter = Fingerprinter::new();
         let passages = passages.take(end).zip(0_u64..).map(move |(passage, row)| {
@@ -256,8 +253,14 @@ impl TextSource {
             Ok((passage, row))
         });
         Ok(Box::new(passages.filter_map(move |read| match read {
-            Ok((passage, row)) => wanted(row).then_some(Ok(passage)),
+            Ok((passage, row)) => is_in(&rows, row).then_some(Ok(passage)),
             Err(error) => Some(Err(error)),
         })))
     }
+}
+
+/// Whether a row is in one of the ranges, which are in order.
+fn is_in(ranges: &[Range<u64>], row: u64) -> bool {
+    let at = ranges.partition_point(|range| range.end <= row);
+    ranges.get(at).is_some_and(|range| range.start <= row)
 }

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use toller_corpus::{CollectionFormat, ReadOptions};
-use toller_files::{Input, expand};
+use toller_engine::collection_files;
+use toller_files::Input;
 use toller_ir::{Passage, Query, Setting};
 use toller_pipeline::wanted_passages;
 use toller_report::{Texts, Wanted};
@@ -76,7 +77,7 @@ impl TextsArgs {
         if self.corpus.is_empty() {
             return Ok(None);
         }
-        Ok(Some((expand(&self.corpus)?, self.collection.options(skip_bad_lines))))
+        Ok(Some((collection_files(&self.corpus)?, self.collection.options(skip_bad_lines))))
     }
 
     /// Reads the texts that are wanted, and reports how many are missing.

@@ -17,7 +17,7 @@ use crate::args::number::finite;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsIfAnyArgs;
 use crate::args::replacing::{OverwriteArgs, has_first_line};
-use crate::args::runs::RunInputArgs;
+use crate::args::runs::{RunInputArgs, warn_of_none_judged};
 use crate::args::sparse::SparseArgs;
 use crate::args::texts::TextsArgs;
 use crate::engine;
@@ -240,6 +240,9 @@ fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate:
         return hits_of_index(args, qrels, queries, ui);
     }
     let runs = args.run.iter().map(|run| args.input.read(run, ui)).collect::<crate::Result<Vec<_>>>()?;
+    for (path, run) in args.run.iter().zip(&runs) {
+        warn_of_none_judged(&path.input().to_string(), run, qrels, ui);
+    }
     Ok(QueryHits::of_runs(runs, *args.depth.end()))
 }
 

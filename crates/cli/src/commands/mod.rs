@@ -113,8 +113,8 @@ pub enum Command {
     Data(data::DataCommand),
     /// Check that this machine computes a model's vectors correctly
     Verify(verify::VerifyArgs),
-    /// List the known models
-    Models,
+    /// List the known models, or show one
+    Models(models::ModelsArgs),
     /// Show what this build and this machine can do
     Doctor,
     /// Print a completion script for a shell
@@ -142,14 +142,20 @@ fn start_threads(asked: Option<usize>) -> crate::Result<usize> {
     if let Some(threads) = asked {
         check(threads, "--threads")?;
         builder = builder.num_threads(threads);
+    } else if let Some(threads) = std::env::var_os(VARIABLE).filter(|threads| !threads.is_empty()) {
+        // Before they are started: that takes longer the more they are.
+        let number = threads.to_str().and_then(|threads| threads.parse().ok());
+        let wrong = || format!("{VARIABLE} is {}, which is not a number of threads", threads.display());
+        check(number.ok_or_else(|| UsageError::new(wrong(), "correct it, or give --threads"))?, VARIABLE)?;
     }
     builder
         .build_global()
         .map_err(|error| Remedied::without_remedy(format!("cannot start the threads: {error}")))?;
-    let threads = rayon::current_num_threads();
-    check(threads, "RAYON_NUM_THREADS")?;
-    Ok(threads)
+    Ok(rayon::current_num_threads())
 }
+
+/// The variable by which rayon knows the number of threads.
+const VARIABLE: &str = "RAYON_NUM_THREADS";
 
 /// Runs a command on this many threads, which are set up.
 fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
@@ -184,7 +190,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Reproduce(args) => reproduce::run(args, ui),
         Command::Data(command) => data::run(command, ui),
         Command::Verify(args) => verify::run(args, ui),
-        Command::Models => models::run(ui),
+        Command::Models(args) => models::run(args, ui),
         Command::Doctor => doctor::run(threads, ui),
         Command::Completions(args) => completions::run(args, ui),
         Command::Man(args) => man::run(args, ui),

@@ -7,13 +7,29 @@ use serde_json::{Value, json};
 use toller_checkpoint::KnownModel;
 use toller_hub::known_models;
 
+use crate::error::UsageError;
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Prints the table, or JSON. An unknown property is a hyphen, or null. A terminal that is too narrow for the
-/// sources shows the table without them.
-pub fn run(ui: &Ui) -> crate::Result<()> {
+/// Lists the names that `--model` knows, or shows everything that one stands for: pooling, prompts, lengths.
+#[derive(Debug, clap::Args)]
+pub struct ModelsArgs {
+    /// The name of a model, or its Hugging Face id
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// Prints the table, or one model, or JSON. An unknown property is a hyphen, or null. A terminal that is too narrow
+/// for the sources shows the table without them.
+pub fn run(args: &ModelsArgs, ui: &Ui) -> crate::Result<()> {
     let models = known_models()?;
+    if let Some(name) = &args.name {
+        let is_it = |model: &&KnownModel| model.name == *name || model.source.as_ref() == Some(name);
+        let model = models.iter().find(is_it).ok_or_else(|| {
+            UsageError::new(format!("no known model is called {name}"), "see `toller models` for all names")
+        })?;
+        return ui.show(|| object(model), |out| out.write_all(properties(model).as_bytes()));
+    }
     let terminal = Term::stdout();
     let columns = if terminal.is_term() { usize::from(terminal.size().1) } else { usize::MAX };
     ui.show(
@@ -36,6 +52,23 @@ fn object(model: &KnownModel) -> Value {
         "prompts": model.prompts,
         "checkpoint": model.checkpoint.as_ref().map(|copy| &copy.url),
     })
+}
+
+/// A line for each property that is known; what the model's own files decide is missing.
+fn properties(model: &KnownModel) -> String {
+    let mut rows = Vec::new();
+    for (name, value) in object(model).as_object().into_iter().flatten() {
+        let texts = match value {
+            Value::Null => continue,
+            Value::Object(fields) => {
+                fields.iter().map(|(role, text)| (format!("{name} {role}"), text)).collect()
+            }
+            other => vec![(name.clone(), other)],
+        };
+        let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        rows.extend(texts.into_iter().map(|(name, value)| vec![name, shown(value)]));
+    }
+    table(&rows, &[Align::Left, Align::Left])
 }
 
 fn rows(models: &[KnownModel], columns: usize) -> String {

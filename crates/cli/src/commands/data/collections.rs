@@ -66,6 +66,10 @@ pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> 
     let output = Some(&*args.folder.output);
     let built = convert(layout, &paths, args.split.as_deref(), output, check, |done| bar.set(done))?;
     drop(bar);
+    let uncompared = known.map(|known| known.uncompared(&built)).unwrap_or_default();
+    if !uncompared.is_empty() {
+        ui.warning(format!("not there, so not compared with what is known: {}", uncompared.join(", ")));
+    }
     if built.corpus.is_none() {
         ui.warning("there is no collection among the files: only queries and judgments were written");
     }
@@ -120,7 +124,10 @@ pub fn list(args: &ListArgs, ui: &Ui) -> crate::Result<()> {
     let found = if args.inputs.is_empty() { None } else { Some(read(known, args, ui)?) };
     if let Some(found) = &found {
         check(known, found)?;
-        ui.status(format!("the files are {name} as it is known"));
+        ui.status(match &*known.uncompared(found).join(", ") {
+            "" => format!("the files are {name} as it is known"),
+            missing => format!("the files are {name} as it is known, as far as they go; without: {missing}"),
+        });
     }
     ui.show(
         || {

@@ -1,7 +1,8 @@
 //! `toller data paq`: a sample of PAQ for training.
 
 use toller_datasets::{PaqOptions, write_paq};
-use toller_files::{Input, expand};
+use toller_engine::collection_files;
+use toller_files::Input;
 
 use super::folder::FolderArgs;
 use crate::args::input::CollectionArgs;
@@ -65,7 +66,7 @@ pub fn run(args: &PaqArgs, ui: &Ui) -> crate::Result<()> {
     };
     let reading = args.collection.options(false);
     let metadata: Vec<Input> = args.inputs.iter().map(InputPath::input).collect();
-    let corpus = expand(&args.corpus)?;
+    let corpus = collection_files(&args.corpus)?;
     let (files, statistics) = write_paq(&metadata, &corpus, &reading, &options, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toller_corpus::open_collection;
 use toller_datasets::{Histogram, Profile};
-use toller_files::expand;
+use toller_engine::collection_files;
 use toller_ir::Setting;
 use toller_plot::{Bars, Figure, Panel, Part};
 
@@ -76,11 +76,11 @@ fn read(args: &StatsArgs, ui: &Ui) -> crate::Result<Profile> {
     let skip = args.bad_lines.skip_bad_lines;
     if !args.corpus.is_empty() {
         let options = args.collection.options(skip);
-        let mut reader =
-            open_collection(&expand(&args.corpus)?, &options).with_flag(Setting::Format, CORPUS_FORMAT)?;
+        let mut reader = open_collection(&collection_files(&args.corpus)?, &options)
+            .with_flag(Setting::Format, CORPUS_FORMAT)?;
         let bar = ui.progress("reading", "passages", 0);
         let mut passages = 0;
-        while let Some(passage) = reader.next().transpose()? {
+        while let Some(passage) = reader.next().transpose().with_flag(Setting::Format, CORPUS_FORMAT)? {
             profile.add_passage(&passage);
             passages += 1;
             if passages % PROGRESS == 0 {

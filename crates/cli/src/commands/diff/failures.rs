@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 use toller_eval::EvalOptions;
+use toller_pipeline::joined_text;
 use toller_report::{FailedQuery, Failures, Judged, RetrievedDocument, Sample, Texts, Wanted, failures_page};
 
 use super::report::{excerpt, passage};
@@ -127,7 +128,7 @@ fn sheet(failures: &Failures, texts: &Texts, per_pair: bool, out: impl Write) ->
                 &as_text(texts.query(&query.query_id).unwrap_or_default()),
                 &document.map_or(String::new(), |_| (at + 1).to_string()),
                 &document.map_or(String::new(), |document| as_text(&document.doc_id)),
-                &text.map_or(String::new(), |passage| as_text(&passage.text)),
+                &text.map_or(String::new(), |passage| as_text(&joined_text(" ", passage))),
                 document.map_or("", |document| judged(failures, document)),
                 &as_text(&relevant.join("; ")),
                 "",

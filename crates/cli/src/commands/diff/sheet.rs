@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use toller_pipeline::joined_text;
+
 use super::listing::Listing;
 use crate::table::as_text;
 
@@ -34,7 +36,8 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
             format!("{} ({}, {})", document.doc_id, rank(document.ranks[0]), rank(document.ranks[1]))
         });
         let first = query.rankings[1].first().map_or("", |document| document.doc_id.as_str());
-        let first_text = listing.texts.passage(first).map_or("", |passage| passage.text.as_str());
+        let first_text =
+            listing.texts.passage(first).map_or(String::new(), |passage| joined_text(" ", passage));
         rows.write_record([
             &*as_text(&query.query_id),
             &as_text(listing.texts.query(&query.query_id).unwrap_or_default()),
@@ -43,7 +46,7 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
             &query.gain().to_string(),
             &as_text(&relevant.collect::<Vec<_>>().join("; ")),
             &as_text(first),
-            &as_text(first_text),
+            &as_text(&first_text),
             "",
             "",
         ])?;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
-use toller_engine::{TextFiles, TrainingData, query_files};
-use toller_files::expand;
+use toller_engine::{TextFiles, TrainingData, collection_files, query_files};
 
 use super::args::RankingArgs;
 use super::dev;
@@ -58,5 +57,5 @@ pub fn collection(
         return Ok(None);
     }
     let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
-    Ok(Some(TextFiles::new(paths, expand(paths)?, reading)))
+    Ok(Some(TextFiles::new(paths, collection_files(paths)?, reading)))
 }

@@ -10,7 +10,7 @@ use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
 use crate::args::fusion::{self, ScaleArgs};
 use crate::args::paths::{InputPath, Inputs};
-use crate::args::runs::RunInputArgs;
+use crate::args::runs::{RunInputArgs, warn_of_none_judged};
 use crate::commands::fuse::check_runs;
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -64,6 +64,9 @@ pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
             return Err(UsageError::new(message, "name two runs").into());
         }
     };
+    for (path, run) in args.runs.iter().zip(&runs) {
+        warn_of_none_judged(&path.input().to_string(), run, &qrels, ui);
+    }
     let is_missing = |query: &str| !runs.iter().any(|run| run.queries.contains_key(query));
     let missing = qrels.iter().filter(|(query, _)| is_missing(query)).count();
     if missing > 0 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toller_bench::Words;
 use toller_corpus::open_collection;
 use toller_encoder::TextEncoder;
-use toller_files::expand;
+use toller_engine::collection_files;
 use toller_ir::Setting;
 use toller_pipeline::joined_text;
 
@@ -92,7 +92,7 @@ impl TextArgs {
     }
 
     fn collection(&self) -> crate::Result<Texts> {
-        let inputs = expand(&self.corpus)?;
+        let inputs = collection_files(&self.corpus)?;
         let passages = open_collection(&inputs, &self.collection.options(self.bad_lines.skip_bad_lines))
             .with_flag(Setting::Format, CORPUS_FORMAT)?
             .take(self.passages as usize);
