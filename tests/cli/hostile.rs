@@ -40,7 +40,10 @@ fn a_store_that_is_cut_short_while_it_is_searched_is_an_error() {
     drop(typed);
     let ended = Finished::new(search.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.says(["shard-00000.safetensors was cut short while it was read", "hint: restore the file"]);
+    ended.says([
+        "shard-00000.safetensors could not be read: it was cut short meanwhile",
+        "hint: restore the file",
+    ]);
 }
 
 #[test]

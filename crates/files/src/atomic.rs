@@ -67,6 +67,10 @@ impl AtomicFile {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(FileError::new("write", destination, io::ErrorKind::IsADirectory.into()));
             }
+            Ok(metadata) if metadata.permissions().readonly() => {
+                let read_only = io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only");
+                return Err(FileError::new("write", destination, read_only));
+            }
             Ok(metadata) if metadata.is_file() => {
                 // A path that is not a link stays as the caller wrote it.
                 if fs::symlink_metadata(&destination).is_ok_and(|metadata| metadata.is_symlink()) {
@@ -218,12 +222,17 @@ fn buffered(file: File) -> BufWriter<File> {
     BufWriter::with_capacity(1 << 20, file)
 }
 
-fn parent(path: &Path) -> &Path {
+/// The folder that holds `path`.
+#[must_use]
+pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Makes changes of names in a directory durable.
-fn sync_directory(directory: &Path) -> Result<(), FileError> {
+///
+/// # Errors
+/// When the directory cannot be opened or synced.
+pub fn sync_directory(directory: &Path) -> Result<(), FileError> {
     if cfg!(unix) {
         File::open(directory)
             .and_then(|directory| directory.sync_all())

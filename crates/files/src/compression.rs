@@ -185,7 +185,11 @@ const GZIP_FIRST: u8 = 0x1f;
 /// The next byte that is not zero, which is not taken.
 fn first_but_zeros(raw: &mut impl BufRead) -> io::Result<Option<u8>> {
     loop {
-        let bytes = raw.fill_buf()?;
+        let bytes = match raw.fill_buf() {
+            // The caller would take the end of a member for that of the file.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         let (next, is_end) = (bytes.get(zeros).copied(), bytes.is_empty());
         raw.consume(zeros);

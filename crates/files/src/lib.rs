@@ -26,7 +26,7 @@ mod unfinished;
 mod verify;
 mod watched;
 
-pub use atomic::{AtomicFile, CompleteFile, remove_durably, unfinished};
+pub use atomic::{AtomicFile, CompleteFile, parent, remove_durably, sync_directory, unfinished};
 pub use checksum::{Checksum, ChecksumHasher, ParseChecksumError};
 pub use compressed::CompressedWriter;
 pub use compression::Compression;

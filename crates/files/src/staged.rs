@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::unfinished::Unfinished;
-use crate::{DirectoryLock, FileError, names_in, unfinished};
+use crate::{DirectoryLock, FileError, names_in, parent, sync_directory, unfinished};
 
 /// A directory that is filled in a temporary directory inside it. [`StagedDirectory::commit`] moves all files
 /// to their places; without it, none stays. After `kill -9` a hidden `.staged.XXXXXX.tmp` may stay, which the
@@ -61,18 +61,26 @@ impl StagedDirectory {
         self.staged.path()
     }
 
-    /// Moves everything to its place. `last` says by its name what makes the directory complete.
+    /// Moves everything to its place, durably. `last` says by its name what makes the directory complete.
     ///
     /// # Errors
-    /// When something cannot be moved.
+    /// When something cannot be moved; then what was moved is taken back.
     pub fn commit(self, last: &str) -> Result<(), FileError> {
         let mut names = names_in(self.staged.path())?;
         names.sort_by_key(|name| name == last);
-        for name in names {
-            let path = self.destination.join(&name);
-            fs::rename(self.staged.path().join(&name), &path).map_err(FileError::on("rename", &path))?;
+        let (staged, destination) = (self.staged.path(), &*self.destination);
+        for (place, name) in names.iter().enumerate() {
+            let path = destination.join(name);
+            if let Err(error) = fs::rename(staged.join(name), &path) {
+                for moved in &names[..place] {
+                    // What cannot be taken back stays, as after a kill.
+                    let _ = fs::rename(destination.join(moved), staged.join(moved));
+                }
+                return Err(FileError::new("rename", path, error));
+            }
         }
-        Ok(())
+        sync_directory(destination)?;
+        sync_directory(parent(destination))
     }
 }
 

@@ -1,10 +1,10 @@
 //! The files of a store's directory: which of them belong to it, and who may write them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use serde::de::IgnoredAny;
-use toller_files::{DirectoryLock, FileError, Found, names_in, unfinished};
+use toller_files::{DirectoryLock, FileError, Found, names_in, parent, sync_directory, unfinished};
 
 use crate::codes::codes_file_name;
 use crate::manifest::{FORMAT, MANIFEST, Manifest, shard_file_name};
@@ -80,11 +80,5 @@ fn index_in(name: &str, named: impl Fn(usize) -> String) -> Option<usize> {
 pub(crate) fn create(directory: &Path) -> Result<(), StoreError> {
     let created: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
     fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
-    #[cfg(unix)]
-    for parent in created.iter().filter_map(|path| path.parent()) {
-        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        File::open(parent).and_then(|parent| parent.sync_all()).map_err(FileError::on("sync", parent))?;
-    }
-    let _ = created;
-    Ok(())
+    created.into_iter().try_for_each(|path| Ok(sync_directory(parent(path))?))
 }

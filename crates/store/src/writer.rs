@@ -27,6 +27,8 @@ pub struct StoreWriter {
     /// Listed shards that must be written again, in order. Until then the manifest lists them as they were:
     /// the bytes will be the same.
     damaged: VecDeque<Damage>,
+    /// Their rows.
+    rows_damaged: u64,
     buffer: ShardBuffer,
     _lock: DirectoryLock,
 }
@@ -106,7 +108,8 @@ impl StoreWriter {
         directory::remove_leftovers(&directory, &manifest)?;
         let buffer = ShardBuffer::new(manifest.spec.dim, manifest.spec.dtype);
         let begun = manifest.clone();
-        Ok(Self { directory, manifest, begun, damaged: damaged.into(), buffer, _lock: lock })
+        let rows_damaged = damaged.iter().map(|damage| damage.rows.end - damage.rows.start).sum();
+        Ok(Self { directory, manifest, begun, damaged: damaged.into(), rows_damaged, buffer, _lock: lock })
     }
 
     /// The directory that is written: the store's, or the part's in it.
@@ -129,8 +132,7 @@ impl StoreWriter {
     /// The rows of the finished and sound shards.
     #[must_use]
     pub fn rows_done(&self) -> u64 {
-        self.manifest.count
-            - self.damaged.iter().map(|damage| damage.rows.end - damage.rows.start).sum::<u64>()
+        self.manifest.count - self.rows_damaged
     }
 
     /// The rows to push, as ranges in order: those that are not in finished and sound shards, counted from
@@ -242,7 +244,9 @@ impl StoreWriter {
                 directory::remove_leftovers(&self.directory, &self.manifest)?;
             }
         }
-        self.damaged.pop_front();
+        if let Some(Damage { rows, .. }) = self.damaged.pop_front() {
+            self.rows_damaged -= rows.end - rows.start;
+        }
         self.buffer.clear();
         Ok(())
     }

@@ -59,5 +59,22 @@ fn tokenizer_json(
     }
     fingerprint.json("tokenizer.json", &value);
     config.correct_normalizer(&mut tokenizer).map_err(problem)?;
+    check_templates(&value["post_processor"]).map_err(problem)?;
     Ok(tokenizer)
+}
+
+/// Checks that the special tokens that templates name are described. The library panics where one is not.
+fn check_templates(processor: &Value) -> Result<(), String> {
+    for below in processor["processors"].as_array().into_iter().flatten() {
+        check_templates(below)?;
+    }
+    let templates = ["single", "pair"].into_iter().flat_map(|name| processor[name].as_array()).flatten();
+    for token in templates.filter_map(|piece| piece["SpecialToken"]["id"].as_str()) {
+        if processor["special_tokens"].get(token).is_none() {
+            return Err(format!(
+                "the template has the token {token:?}, which `special_tokens` does not describe"
+            ));
+        }
+    }
+    Ok(())
 }

@@ -110,10 +110,14 @@ impl RunBuilder {
             order.extend(hashes.zip(0..));
             order.sort_unstable();
             for same in order.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-                for (at, (_, later)) in same.iter().enumerate().skip(1) {
+                // One, unless two identifiers have the same hash.
+                let mut firsts: Vec<usize> = Vec::new();
+                for &(_, entry) in same {
                     let doc = |index: usize| entries.get(index).map(|entry| &entry.doc_id);
-                    let first = same.iter().take(at).find(|(_, first)| doc(*first) == doc(*later));
-                    duplicates.extend(first.map(|(_, first)| (query, *later, *first)));
+                    match firsts.iter().find(|first| doc(**first) == doc(entry)) {
+                        Some(first) => duplicates.push((query, entry, *first)),
+                        None => firsts.push(entry),
+                    }
                 }
             }
         }
@@ -137,11 +141,16 @@ impl RunBuilder {
             let error = wrong.at(self.place(line));
             self.skipped.take(error, self.keep_first)?;
         }
-        // From the last to the first, so that the indexes stay right.
         duplicates.sort_unstable();
-        for (query, later, _) in duplicates.into_iter().rev() {
-            if let Some((_, entries)) = self.run.queries.get_index_mut(query) {
-                entries.remove(later);
+        for of_query in duplicates.chunk_by(|a, b| a.0 == b.0) {
+            let (mut place, mut dropped) = (0, of_query.iter().map(|(_, later, _)| *later).peekable());
+            if let Some((_, entries)) =
+                of_query.first().and_then(|(query, ..)| self.run.queries.get_index_mut(*query))
+            {
+                entries.retain(|_| {
+                    place += 1;
+                    dropped.next_if_eq(&(place - 1)).is_none()
+                });
             }
         }
         Ok(())

@@ -40,7 +40,8 @@ impl ElementReader {
 
     pub(crate) fn next(&mut self) -> Result<Option<Element>, CorpusError> {
         loop {
-            if let Some(tag) = self.names.iter().find_map(|name| find_tag(&self.rest, name, 0)) {
+            let tags = self.names.iter().filter_map(|name| find_tag(&self.rest, name, 0));
+            if let Some(tag) = tags.min_by_key(|tag| tag.range.start) {
                 let outside = self.rest.get(..tag.range.start).unwrap_or_default().trim().to_owned();
                 let after = self.rest.get(tag.range.end..).unwrap_or_default().to_owned();
                 let attributes = self.rest.get(tag.attributes.clone()).unwrap_or_default().to_owned();

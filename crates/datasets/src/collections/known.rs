@@ -92,6 +92,14 @@ impl Known {
         }
         differences
     }
+
+    /// What of this collection was not read, so that it was not compared.
+    #[must_use]
+    pub fn uncompared(&self, found: &Collection) -> Vec<String> {
+        let passages = found.corpus.is_none().then(|| "passages".to_owned());
+        let splits = self.splits.keys().filter(|split| found.statistics.part(split).is_none());
+        passages.into_iter().chain(splits.map(|split| format!("split {split}"))).collect()
+    }
 }
 
 #[cfg(test)]
@@ -126,6 +134,8 @@ mod tests {
             ..Collection::default()
         };
         assert_eq!(known.differences(&found), [""; 0]);
+        assert_eq!(known.uncompared(&found), ["split train"]);
+        assert_eq!(known.uncompared(&Collection::default()), ["passages", "split test", "split train"]);
         found.corpus.as_mut().unwrap().passages = 5182;
         found.statistics.0[0].figures[1].1 = crate::statistics::Figure::Count(340);
         assert_eq!(

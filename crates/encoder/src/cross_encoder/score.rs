@@ -74,10 +74,10 @@ impl Scoring {
     /// The score of a pair or a token with these logits, one for each label.
     pub(crate) fn score(self, logits: &[f32]) -> f32 {
         let logit = logits[self.label];
-        let exp = |x: f32| f64::from(x - logit).exp();
+        let exp = |x: f32| libm::exp(f64::from(x - logit));
         match self.activation {
             ScoreActivation::Softmax => (1.0 / logits.iter().map(|&x| exp(x)).sum::<f64>()) as f32,
-            ScoreActivation::Sigmoid => (1.0 / (1.0 + f64::from(-logit).exp())) as f32,
+            ScoreActivation::Sigmoid => (1.0 / (1.0 + libm::exp(f64::from(-logit)))) as f32,
             ScoreActivation::Identity | ScoreActivation::Configured => logit,
         }
     }

@@ -89,7 +89,9 @@ impl Operand for f32 {
     ) {
         let (n, head_size) = (values.count(), values.depth());
         panels.grow(head_size.div_ceil(PANEL) * n * PANEL);
-        for (panel, target) in panels.as_mut_slice().chunks_exact_mut(n * PANEL).enumerate() {
+        // The buffer may be that of a longer text.
+        let used = panels.as_mut_slice().chunks_exact_mut(n * PANEL).take(head_size.div_ceil(PANEL));
+        for (panel, target) in used.enumerate() {
             let columns = head_size.min(panel * PANEL)..head_size.min((panel + 1) * PANEL);
             for (token, line) in target.chunks_exact_mut(PANEL).enumerate() {
                 line[..columns.len()].copy_from_slice(&values.row(token)[columns.clone()]);

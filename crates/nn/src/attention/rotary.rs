@@ -38,7 +38,7 @@ impl Rotary {
         }
         let frequency = |i: usize| {
             let exponent = (2 * i) as f32 / head_size as f32;
-            1.0 / f64::from(theta as f32).powf(f64::from(exponent)) as f32
+            1.0 / libm::pow(f64::from(theta as f32), f64::from(exponent)) as f32
         };
         Ok(Self { frequencies: (0..head_size / 2).map(frequency).collect(), table: RwLock::default() })
     }
@@ -62,9 +62,11 @@ impl Rotary {
 impl RotaryTable {
     pub(crate) fn new(frequencies: &[f32], positions: usize) -> Self {
         let angles = (0..positions).flat_map(|position| frequencies.iter().map(move |f| position as f32 * f));
-        // In f64 and rounded, so that the last bit does not depend on the system's f32 functions.
-        let (sin, cos) =
-            angles.map(|angle| f64::from(angle).sin_cos()).map(|(sin, cos)| (sin as f32, cos as f32)).unzip();
+        // In f64 and rounded, and not by the system's functions, so that the last bit is the same everywhere.
+        let (sin, cos) = angles
+            .map(|angle| libm::sincos(f64::from(angle)))
+            .map(|(sin, cos)| (sin as f32, cos as f32))
+            .unzip();
         Self { cos, sin }
     }
 }

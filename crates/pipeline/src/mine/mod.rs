@@ -96,8 +96,8 @@ impl<'a> MineJob<'a> {
         let wanted = relevant().chain(retrieved).collect();
         let (texts, skipped) = self.documents(&wanted, |passage| TextKey::of(&passage.text))?;
         let missing = count(relevant().filter(|id| self.collection.is_some() && !texts.contains_key(*id)));
-        // A format with texts can hold no other positives.
-        if self.format.needs_texts() {
+        // A file with texts can hold no other positives.
+        if self.format.needs_texts() || self.format.holds_texts() && self.collection.is_some() {
             judged
                 .iter_mut()
                 .for_each(|(_, relevant)| relevant.positives.retain(|id| texts.contains_key(*id)));

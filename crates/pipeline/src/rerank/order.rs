@@ -32,7 +32,7 @@ pub(super) fn order(
     }
     let others = (0..first_stage.len()).filter(|place| !is_scored(*place));
     if !options.cut {
-        append_below(&mut ranked, others.map(|place| (place, first_stage[place])));
+        append_below(&mut ranked, others.map(|place| (place, first_stage[place])).collect());
     }
     Ok(ranked)
 }
@@ -91,7 +91,7 @@ fn fused(
 /// Each score's share of the softmax of all.
 fn softmax(mut scores: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
     let largest = scores.iter().fold(f64::NEG_INFINITY, |largest, (_, score)| largest.max(*score));
-    scores.iter_mut().for_each(|(_, score)| *score = (*score - largest).exp());
+    scores.iter_mut().for_each(|(_, score)| *score = libm::exp(*score - largest));
     let sum: f64 = scores.iter().map(|(_, score)| score).sum();
     scores.iter_mut().for_each(|(_, score)| *score /= sum);
     scores
@@ -100,12 +100,16 @@ fn softmax(mut scores: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
 /// The distance between the last reranked hit and the first hit below.
 const GAP: f64 = 1.0;
 
-/// Appends hits with their distances to each other, below those that are there.
-fn append_below(ranked: &mut Vec<Placed>, others: impl Iterator<Item = (usize, f64)>) {
+/// Appends hits with their distances to each other, below those that are there. Distances that a score cannot hold
+/// become those of neighbours.
+fn append_below(ranked: &mut Vec<Placed>, others: Vec<(usize, f64)>) {
     let mut above = ranked.last().map(|(_, score)| *score);
-    let mut shift = None;
-    for (place, score) in others {
-        let shift = *shift.get_or_insert(above.map_or(0.0, |above| f64::from(above) - GAP - score));
+    let Some(first) = others.first().map(|(_, score)| *score) else { return };
+    let shift = above.map_or(0.0, |above| f64::from(above) - GAP - first);
+    let lowest = others.iter().fold(f64::INFINITY, |lowest, (_, score)| lowest.min(*score));
+    let is_too_low = lowest + shift <= f64::from(f32::MIN);
+    for (rank, (place, score)) in (0_u32..).zip(others) {
+        let score = if is_too_low { first - GAP * f64::from(rank) } else { score };
         let moved = (score + shift).clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32;
         let falling = match above {
             Some(above) if moved >= above => above.next_down(),
@@ -128,6 +132,14 @@ mod tests {
 
     fn some(scores: &[f32]) -> Vec<Option<f32>> {
         scores.iter().copied().map(Some).collect()
+    }
+
+    #[test]
+    fn what_no_score_can_hold_is_ordered_all_the_same() -> Result<(), Box<dyn std::error::Error>> {
+        let first = [3.0, 2.0, -f64::from(f32::MAX), -f64::from(f32::MAX)];
+        let ranked = order("q", &first, &[&some(&[-5.0])], &RerankOptions::default())?;
+        assert_eq!(ranked, [(0, -5.0), (1, -6.0), (2, -7.0), (3, -8.0)]);
+        Ok(())
     }
 
     #[test]

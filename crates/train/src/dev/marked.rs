@@ -10,7 +10,7 @@ use toller_tokenizer::Tokens;
 
 use crate::TrainError;
 use crate::data::MarkedFile;
-use crate::dev::BLOCK;
+use crate::dev::{BLOCK, add};
 use crate::model::Model;
 use crate::token_task::TokenTask;
 
@@ -60,10 +60,7 @@ impl MarkedSet {
         let mut hasher = ChecksumHasher::default();
         for (document, labels) in self.documents.iter().zip(&self.labels) {
             hasher.update(format!("{labels:?}").as_bytes());
-            document
-                .windows
-                .iter()
-                .for_each(|window| hasher.update(bytemuck::cast_slice(&window.input.input_ids)));
+            document.windows.iter().for_each(|window| add(&mut hasher, &window.input));
         }
         hasher.finish().to_string()
     }

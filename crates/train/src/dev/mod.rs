@@ -11,6 +11,8 @@ pub use history::Evaluation;
 pub(crate) use history::History;
 pub use marked::MarkedSet;
 pub use ranked::{Judge, RankedSet};
+use toller_files::ChecksumHasher;
+use toller_tokenizer::Tokens;
 
 use crate::TrainError;
 use crate::model::Model;
@@ -46,6 +48,13 @@ pub enum DevSet {
     Ranked(RankedSet),
     /// Marked texts, for token classifiers.
     Marked(MarkedSet),
+}
+
+/// Adds everything that decides what a model makes of tokens.
+fn add(hasher: &mut ChecksumHasher, tokens: &Tokens) {
+    hasher.update(&(tokens.len() as u64).to_le_bytes());
+    hasher.update(bytemuck::cast_slice(&tokens.input_ids));
+    hasher.update(bytemuck::cast_slice(&tokens.type_ids));
 }
 
 /// Texts between two looks at whether the run is to stop.

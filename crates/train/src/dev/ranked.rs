@@ -1,19 +1,19 @@
 //! A dev set of judged queries, and the passages that are ranked for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use toller_eval::{EvalOptions, Measure, evaluate};
 use toller_files::ChecksumHasher;
-use toller_ir::{DocOrd, Passage, Qrels, Query, Ranking, Role, Run, RunEntry};
+use toller_ir::{DocOrd, Passage, Qrels, Query, Ranking, Role, Run, RunEntry, is_relevant};
 use toller_texts::Texts;
 use toller_tokenizer::Tokens;
 use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 
 use crate::TrainError;
 use crate::data::Candidate;
-use crate::dev::BLOCK;
+use crate::dev::{BLOCK, add};
 use crate::loss::Similarity;
 use crate::model::Model;
 use crate::task::{Task, joined};
@@ -81,7 +81,20 @@ impl RankedSet {
             return Err(TrainError::Dev("the collection of the dev set is empty".to_owned()));
         }
         let queries = queries.into_iter().map(|query| query.id.clone()).collect();
-        Ok(Self { judge, queries, passages: ids, ranks: Ranks::All(*similarity), texts: [tokens?, texts] })
+        Self { judge, queries, passages: ids, ranks: Ranks::All(*similarity), texts: [tokens?, texts] }
+            .checked()
+    }
+
+    /// Refuses a set that no model can rank well: no relevant document is among the passages.
+    fn checked(self) -> Result<Self, TrainError> {
+        let passages: HashSet<&str> = self.passages.iter().map(String::as_str).collect();
+        let judged = self.queries.iter().filter_map(|query| self.judge.qrels.query(query)).flatten();
+        let mut relevant = judged.filter(|(_, grade)| is_relevant(**grade, self.judge.relevance_level));
+        if relevant.any(|(document, _)| passages.contains(document.as_str())) {
+            return Ok(self);
+        }
+        let problem = "no document that is judged relevant is among the passages of the dev set";
+        Err(TrainError::Dev(problem.to_owned()))
     }
 
     /// For a cross-encoder: the best `depth` hits of each query in a run are ranked again.
@@ -128,13 +141,14 @@ impl RankedSet {
             *end += hits.len();
             Some(*end)
         }));
-        Ok(Self {
+        Self {
             judge,
             queries: queries.iter().map(|(query, _)| query.id.clone()).collect(),
             passages: pairs.iter().map(|(_, hit)| hit.doc_id.clone()).collect(),
             ranks: Ranks::Own(starts),
             texts: [tokens, Vec::new()],
-        })
+        }
+        .checked()
     }
 
     /// How many judged queries count as zero, whatever the model, since they are not among the queries or not
@@ -155,7 +169,7 @@ impl RankedSet {
         let Self { judge, queries, passages, texts, .. } = self;
         let mut hasher = ChecksumHasher::default();
         hasher.update(format!("{judge:?} {queries:?} {passages:?}").as_bytes());
-        texts.iter().flatten().for_each(|tokens| hasher.update(bytemuck::cast_slice(&tokens.input_ids)));
+        texts.iter().flatten().for_each(|tokens| add(&mut hasher, tokens));
         hasher.finish().to_string()
     }
 
@@ -229,7 +243,7 @@ fn judged<'a>(queries: &'a [Query], judge: &Judge) -> Result<Vec<&'a Query>, Tra
     if judged.is_empty() {
         return Err(TrainError::Dev("no query of the dev set is judged".to_owned()));
     }
-    let is_relevant = |grade: &i32| i64::from(*grade) >= i64::from(judge.relevance_level);
+    let is_relevant = |grade: &i32| is_relevant(*grade, judge.relevance_level);
     let has_relevant =
         |query: &&Query| judge.qrels.query(&query.id).is_some_and(|own| own.values().any(is_relevant));
     if !judged.iter().any(has_relevant) {

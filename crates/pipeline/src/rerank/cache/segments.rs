@@ -30,7 +30,7 @@ impl Segments {
         let mut numbers: Vec<u64> =
             names_in(directory)?.iter().filter_map(|name| segment_number(name)).collect();
         numbers.sort_unstable();
-        let path = |number: u64| directory.join(format!("segment-{number:05}.bin"));
+        let path = |number: u64| directory.join(segment_name(number));
         let mut segments = Self::default();
         for number in &numbers {
             segments.0.push((path(*number), map(&path(*number))?));
@@ -105,6 +105,12 @@ fn is_ours(name: &str) -> bool {
     name == LOG || name == DirectoryLock::FILE || segment_number(name).is_some()
 }
 
+fn segment_name(number: u64) -> String {
+    format!("segment-{number:05}.bin")
+}
+
+/// The number of a segment, from its name as [`segment_name`] writes it.
 fn segment_number(name: &str) -> Option<u64> {
-    name.strip_prefix("segment-")?.strip_suffix(".bin")?.parse().ok()
+    let number = name.strip_prefix("segment-")?.strip_suffix(".bin")?.parse().ok()?;
+    (segment_name(number) == name).then_some(number)
 }
