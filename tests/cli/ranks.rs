@@ -79,7 +79,7 @@ fn what_is_missing_is_reported() {
         "{}",
         found.stderr
     );
-    assert!(found.stdout.contains("documents,nobody,0.0000,0.0000,0.0000,0.0000\n"), "{}", found.stdout);
+    assert!(found.stdout.contains("documents,nobody,0,0,0,0\n"), "{}", found.stdout);
 
     workspace.head("data/paragraphs.tsv", 20, "few.tsv");
     workspace

@@ -110,9 +110,18 @@ impl Engine {
             QuerySource::Store(path) => {
                 let queries = self.open_store(slice::from_ref(&path), false)?;
                 check_role(&path, &queries, Role::Query, options)?;
-                self.verifying(|progress| queries.verify(progress))?;
+                if options.verify {
+                    self.verifying(|progress| queries.verify(progress))?;
+                }
                 let made_by = &queries.manifest().spec.model;
-                let index = self.open_flat(stores, options, |store| self.check_model(store, made_by))?;
+                let check = |store: &Store| match self.check_model(store, made_by) {
+                    // The same model with fewer dimensions has another fingerprint, too.
+                    Err(StoreError::WrongModel { .. }) if store.dim() != queries.dim() => {
+                        Err(StoreError::OtherDim { stored: store.dim(), queries: queries.dim() })
+                    }
+                    checked => checked,
+                };
+                let index = self.open_flat(stores, options, check)?;
                 index.check_dim(queries.dim())?;
                 let (ids, vectors) = all_rows(&queries);
                 DenseSearcher::of_vectors(index, ids, vectors)?

@@ -65,15 +65,12 @@ pub fn depth_curve(
     judged.sort_unstable_by_key(|(query_id, _)| *query_id);
     let mut values = vec![Vec::with_capacity(judged.len()); depths.len()];
     for (query_id, judgments) in judged {
-        let entries = |run: &'_ Run| run.queries.get(query_id).map_or(&[][..], Vec::as_slice).to_vec();
         if options.missing == MissingQueries::Skip && !base.queries.contains_key(query_id) {
             continue;
         }
         let failed = |bad| bad_ranking(query_id, bad);
-        let own = entries(run);
-        let places = places(&ranked(&own).map_err(failed)?);
-        let first = entries(base);
-        let documents: Vec<(Judgment, usize)> = ranked(&first)
+        let places = places(&ranked(entries(run, query_id)).map_err(failed)?);
+        let documents: Vec<(Judgment, usize)> = ranked(entries(base, query_id))
             .map_err(failed)?
             .into_iter()
             .take(options.depth.map_or(usize::MAX, std::num::NonZeroUsize::get))
@@ -105,6 +102,11 @@ pub fn depth_curve(
         }
     }
     Ok(values.into_iter().map(|values| measure.aggregate(values)).collect())
+}
+
+/// What a run has for a query.
+fn entries<'a>(run: &'a Run, query_id: &str) -> &'a [RunEntry] {
+    run.queries.get(query_id).map_or(&[], Vec::as_slice)
 }
 
 /// The place of each document, from 0.

@@ -66,7 +66,7 @@ pub fn resolve_model(
     if path.is_dir() {
         return resolve_directory(path);
     }
-    if path.is_file() {
+    if path.exists() {
         return Err(ResolveError::IsAFile(path.to_owned()));
     }
     let mut looked = vec![Looked { place: format!("directory {name}"), found: "does not exist".to_owned() }];

@@ -1,9 +1,10 @@
 //! Exact search by inner product over vectors, as FAISS's IndexFlatIP.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArray};
+use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
@@ -15,6 +16,7 @@ use crate::arrays::{BorrowedVectors, copied, vector};
 use crate::error::Failed;
 use crate::paths::{Paths, wrong_type};
 use crate::store::{self, Store};
+use crate::whole::whole;
 use crate::work;
 
 /// Queries that are searched at a time, after which a Ctrl-C is noticed at the latest.
@@ -69,7 +71,7 @@ impl FlatIndex {
     fn new(
         py: Python<'_>,
         store: StoreArgument<'_>,
-        rows: Option<(usize, usize)>,
+        #[pyo3(from_py_with = whole)] rows: Option<(usize, usize)>,
         scan: &str,
         device: &str,
         verify: bool,
@@ -143,7 +145,7 @@ impl FlatIndex {
         &self,
         py: Python<'py>,
         queries: &Bound<'py, PyUntypedArray>,
-        k: usize,
+        #[pyo3(from_py_with = whole)] k: usize,
         allowed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let given = copied(queries)?;
@@ -227,6 +229,13 @@ fn within(rows: Option<(usize, usize)>, count: usize) -> Result<Range<usize>, Fa
 
 /// The numbers of rows. A mask is refused: its values would be taken for the rows 0 and 1.
 fn row_numbers(allowed: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+    // Millions of numbers, of which each would become an object of Python.
+    if let Ok(rows) = allowed.extract::<PyReadonlyArray1<'_, i64>>() {
+        return rows.as_array().iter().map(|row| row_number(*row)).collect();
+    }
+    if let Ok(rows) = allowed.extract::<PyReadonlyArray1<'_, u32>>() {
+        return Ok(rows.as_array().to_vec());
+    }
     let number = |row: PyResult<Bound<'_, PyAny>>| -> PyResult<u32> {
         let row = row?;
         // No mask has more than 1. What has less may be of Python's bool, or of NumPy's in versions 2 and 1.
@@ -239,12 +248,18 @@ fn row_numbers(allowed: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
             let failed = Failed::invalid("allowed is a mask, and row numbers are expected");
             return Err(failed.hint("give the rows where the mask is true: numpy.flatnonzero(mask)").into());
         }
-        found.map_err(|_| {
-            let failed = Failed::invalid(format!("allowed holds {row}, which is not a row number"));
-            PyErr::from(failed.hint("give whole numbers of at least 0"))
-        })
+        found.map_err(|_| not_a_row(&row))
     };
     allowed.try_iter()?.map(number).collect()
+}
+
+fn row_number(row: i64) -> PyResult<u32> {
+    u32::try_from(row).map_err(|_| not_a_row(row))
+}
+
+fn not_a_row(row: impl fmt::Display) -> PyErr {
+    let failed = Failed::invalid(format!("allowed holds {row}, which is not a row number"));
+    failed.hint("give whole numbers of at least 0").into()
 }
 
 fn is_finite(vectors: Vectors<'_>) -> bool {

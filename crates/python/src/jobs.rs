@@ -9,6 +9,7 @@ use toller_engine::{EncodeOptions, IndexOptions, TitleMode};
 use crate::error::Failed;
 use crate::given::{Collection, Files, Kind, Reading, parent};
 use crate::models::{DualEncoder, at_least_one};
+use crate::whole::whole;
 use crate::work;
 
 /// Encodes a collection or queries into a store, or goes on where an interrupted encode of the same ended.
@@ -28,8 +29,8 @@ pub(crate) fn encode(
     title_mode: &str,
     title_separator: Option<String>,
     context_field: Option<String>,
-    shard: Option<(u32, u32)>,
-    rows_per_shard: Option<usize>,
+    #[pyo3(from_py_with = whole)] shard: Option<(u32, u32)>,
+    #[pyo3(from_py_with = whole)] rows_per_shard: Option<usize>,
     overwrite: bool,
     id_column: Option<String>,
     title_column: Option<String>,
@@ -124,7 +125,7 @@ pub(crate) fn index(
     analyzer: String,
     title_separator: &str,
     doc_vectors: bool,
-    memory_bytes: Option<usize>,
+    #[pyo3(from_py_with = whole)] memory_bytes: Option<usize>,
     overwrite: bool,
     id_column: Option<String>,
     title_column: Option<String>,

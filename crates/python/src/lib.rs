@@ -25,6 +25,7 @@ mod training;
 mod training_data;
 mod training_dev;
 mod training_options;
+mod whole;
 mod words;
 mod work;
 

@@ -19,6 +19,7 @@ use crate::error::Failed;
 use crate::models::at_least_one;
 use crate::paths::wrong_type;
 use crate::runs::{GivenQrels, GivenRun, Run, arcs};
+use crate::whole::whole;
 use crate::work;
 
 /// Measures as an argument: names in one string, or a list of names.
@@ -162,8 +163,8 @@ pub(crate) fn evaluate(
     run: GivenRun,
     measures: Measures,
     missing: &str,
-    relevance_level: u32,
-    depth: Option<usize>,
+    #[pyo3(from_py_with = whole)] relevance_level: u32,
+    #[pyo3(from_py_with = whole)] depth: Option<usize>,
 ) -> PyResult<PyEvaluation> {
     let options = EvalOptions {
         missing: missing.parse().map_err(Failed::from)?,
@@ -195,12 +196,12 @@ pub(crate) fn compare<'py>(
     qrels: GivenQrels,
     runs: Vec<GivenRun>,
     measures: Measures,
-    baseline: Option<usize>,
+    #[pyo3(from_py_with = whole)] baseline: Option<usize>,
     tests: Vec<String>,
     correction: &str,
-    permutations: u64,
-    seed: u64,
-    relevance_level: u32,
+    #[pyo3(from_py_with = whole)] permutations: u64,
+    #[pyo3(from_py_with = whole)] seed: u64,
+    #[pyo3(from_py_with = whole)] relevance_level: u32,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let correction = correction.parse().map_err(Failed::from)?;
     let tests = tests.iter().map(|name| name.parse()).collect::<Result<_, _>>().map_err(Failed::from)?;
@@ -275,8 +276,8 @@ pub(crate) fn fuse(
     py: Python<'_>,
     runs: Vec<GivenRun>,
     method: &str,
-    k: usize,
-    depth: Option<usize>,
+    #[pyo3(from_py_with = whole)] k: usize,
+    #[pyo3(from_py_with = whole)] depth: Option<usize>,
     weights: Option<Vec<f64>>,
     rrf_k: Option<f64>,
     normalize: Option<&str>,

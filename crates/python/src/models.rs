@@ -13,6 +13,7 @@ use toller_nn::Precision;
 use crate::arrays::{matrix, vector};
 use crate::error::Failed;
 use crate::flat::parse_device;
+use crate::whole::whole;
 use crate::work;
 
 /// A dual encoder. `toller.Encoder` gives it its words.
@@ -31,13 +32,13 @@ impl DualEncoder {
         py: Python<'_>,
         model: std::path::PathBuf,
         query_model: Option<std::path::PathBuf>,
-        max_length: Option<usize>,
+        #[pyo3(from_py_with = whole)] max_length: Option<usize>,
         prompt: Option<String>,
         pooling: Option<&str>,
-        truncate_dim: Option<usize>,
+        #[pyo3(from_py_with = whole)] truncate_dim: Option<usize>,
         dtype: Option<&str>,
         device: Option<&str>,
-        batch_tokens: Option<usize>,
+        #[pyo3(from_py_with = whole)] batch_tokens: Option<usize>,
     ) -> PyResult<Self> {
         let options = EncoderOptions {
             query_model: query_model.map(|path| path.to_string_lossy().into_owned()),
@@ -66,7 +67,7 @@ impl DualEncoder {
         texts: Vec<String>,
         role: &str,
         prompt: Option<String>,
-        dim: Option<usize>,
+        #[pyo3(from_py_with = whole)] dim: Option<usize>,
         unit: bool,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
@@ -177,13 +178,13 @@ impl PairScorer {
     fn new(
         py: Python<'_>,
         model: std::path::PathBuf,
-        max_length: Option<usize>,
+        #[pyo3(from_py_with = whole)] max_length: Option<usize>,
         truncation: &str,
-        label: Option<usize>,
+        #[pyo3(from_py_with = whole)] label: Option<usize>,
         activation: Option<&str>,
         dtype: Option<&str>,
         device: Option<&str>,
-        batch_tokens: Option<usize>,
+        #[pyo3(from_py_with = whole)] batch_tokens: Option<usize>,
     ) -> PyResult<Self> {
         let options = CrossEncoderOptions {
             max_length: at_least_one("max_length", max_length)?,

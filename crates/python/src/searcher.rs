@@ -22,6 +22,7 @@ use crate::measures::fusion;
 use crate::models::{DualEncoder, PairScorer, at_least_one};
 use crate::paths::Paths;
 use crate::runs::Run;
+use crate::whole::whole;
 use crate::work::{self, Session};
 
 /// Something that retrieves documents for queries.
@@ -134,7 +135,7 @@ impl PySearcher {
         py: Python<'_>,
         searchers: Vec<Bound<'_, Self>>,
         method: &str,
-        depth: usize,
+        #[pyo3(from_py_with = whole)] depth: usize,
         weights: Option<Vec<f64>>,
         rrf_k: Option<f64>,
         normalize: Option<&str>,
@@ -164,7 +165,7 @@ impl PySearcher {
         py: Python<'_>,
         models: &Bound<'_, PyAny>,
         corpus: &Bound<'_, PyAny>,
-        depth: usize,
+        #[pyo3(from_py_with = whole)] depth: usize,
         cut: bool,
         combine: &str,
         interpolate: Option<f64>,
@@ -209,7 +210,12 @@ impl PySearcher {
 
     /// The `k` best documents for one query, best first.
     #[pyo3(signature = (query, k=10))]
-    fn search<'py>(&self, py: Python<'py>, query: String, k: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        query: String,
+        #[pyo3(from_py_with = whole)] k: usize,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         at_least_one("k", Some(k))?;
         let searcher = self.inner.clone();
         let hits: Vec<(String, f64, u32)> = work::run(py, None, move |_| {
@@ -233,7 +239,7 @@ impl PySearcher {
         &self,
         py: Python<'_>,
         queries: &Bound<'_, PyAny>,
-        k: usize,
+        #[pyo3(from_py_with = whole)] k: usize,
         id_column: Option<String>,
         text_column: Option<String>,
         progress: Option<&Bound<'_, PyAny>>,

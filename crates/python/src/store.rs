@@ -184,7 +184,7 @@ impl Store {
         shards.map(|shard| slf.get().rows_of(slf, shard.first().index(), shard.rows())).collect()
     }
 
-    /// The id of each row.
+    /// The id of each row, in a list that is made at each access; `ids_of` gives some of them.
     #[getter]
     fn ids(&self) -> Vec<&str> {
         self.store.shards().iter().flat_map(|shard| (0..shard.rows()).map(|row| shard.id(row))).collect()

@@ -50,13 +50,14 @@ def test_allowed_rows() -> None:
     index = toller.FlatIndex.of_arrays(collection)
     _, rows = index.search(collection[:2], k=5, allowed=[7, 50, 3])
     assert rows.shape == (2, 3) and set(rows[0]) == {3, 7, 50}
-    for allowed in ({7, 50, 3}, np.array([7, 50, 3]), iter([7, 50, 3])):
+    arrays = [np.array([7, 50, 3], dtype=dtype) for dtype in (np.int64, np.uint32, np.int32, np.uint64)]
+    for allowed in ({7, 50, 3}, *arrays, np.array([7, 0, 50, 0, 3])[::2], iter([7, 50, 3])):
         assert (index.search(collection[:2], k=5, allowed=allowed)[1] == rows).all()
     for mask in ([True] * 100, np.ones(100, dtype=bool)):
         with pytest.raises(toller.InvalidArgument, match="allowed is a mask") as refused:
             index.search(collection[:2], allowed=mask)
         assert "flatnonzero" in (refused.value.hint or "")
-    for bad in ([-1], ["d1"]):
+    for bad in ([-1], np.array([-1]), np.array([2**32]), ["d1"]):
         with pytest.raises(toller.InvalidArgument, match="not a row number"):
             index.search(collection[:2], allowed=bad)  # type: ignore[arg-type]
 
@@ -89,6 +90,11 @@ def test_bad_searches_are_refused(tmp_path: Path) -> None:
     index = toller.FlatIndex.of_arrays(np.eye(4, dtype=np.float32))
     with pytest.raises(toller.InvalidArgument, match="k is 0"):
         index.search(np.ones(4, dtype=np.float32), k=0)
+    for k in (-1, 2**64):
+        with pytest.raises(toller.InvalidArgument, match=f"{k} is out of range"):
+            index.search(np.ones(4, dtype=np.float32), k=k)
+    with pytest.raises(TypeError):
+        index.search(np.ones(4, dtype=np.float32), k="many")  # type: ignore[arg-type]
     with pytest.raises(toller.InvalidArgument, match="5 numbers, but the index has 4"):
         index.search(np.ones((1, 5), dtype=np.float32))
     with pytest.raises(toller.InvalidArgument, match="float64"):

@@ -38,6 +38,9 @@ pub struct AxisValue {
     pub attributes: Vec<(String, String)>,
 }
 
+/// The most cells of a matrix: each may become a step.
+const MOST_CELLS: usize = 10_000;
+
 /// A choice of values, one for each of some axes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
@@ -65,6 +68,11 @@ impl Matrix {
                 return Err(source.bad(&value.span(), format!("the axis {name} has no values"), "give some"));
             }
             axes.push(Axis { name, values, is_chosen: false });
+        }
+        let cells = axes.iter().fold(1_usize, |cells, axis| cells.saturating_mul(axis.values.len()));
+        if cells > MOST_CELLS {
+            let message = format!("the matrix has {cells} cells; a recipe may have {MOST_CELLS}");
+            return Err(source.bad(&value.span(), message, "make several recipes of it"));
         }
         Ok(Self { axes })
     }

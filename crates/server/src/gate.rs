@@ -50,11 +50,11 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
 /// Refuses requests that name another host, if the server has no keys and listens only to this machine. A
 /// site may let its own name lead to 127.0.0.1, and its pages would then read every answer.
 pub(crate) async fn own_name(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
-    match host {
-        Some(host) if app.only_local_names && !is_own(host) => {
+    let mut hosts = request.headers().get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
+    match hosts.find(|host| !is_own(host)) {
+        Some(host) if app.only_local_names => {
             let message = format!(
-                "without keys, a server of this machine alone answers to localhost and to addresses, not to {host:?}"
+                "without keys, a server that listens only on this machine answers requests for localhost or an address, not for {host:?}"
             );
             Dialect::Own.complete(Failure::new(Reason::Forbidden, message).into_response())
         }

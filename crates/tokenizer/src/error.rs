@@ -45,7 +45,11 @@ impl Explain for TokenizerError {
                 remedy!("cut both texts with {}, or raise {}", both, Setting::MaxLength)
             }
             Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
-            Self::Tokenizer(_) => return None,
+            Self::Tokenizer(_) => {
+                "the model's tokenizer does not fit its vocabulary: download the model again, or correct \
+                                   its tokenizer.json"
+                    .into()
+            }
         })
     }
 

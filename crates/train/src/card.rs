@@ -38,7 +38,9 @@ fn texts(task: &Task, model: &Model) -> String {
             let prefix = match passage.prefix_tokens() {
                 0 => String::new(),
                 tokens => {
-                    format!("- trained: keys and values of {tokens} tokens in front of every layer, alone\n")
+                    format!(
+                        "- trained: only the keys and values of {tokens} tokens in front of every layer (a prefix)\n"
+                    )
                 }
             };
             let titles = match titles {

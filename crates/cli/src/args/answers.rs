@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use toller_corpus::{QueriesOfFile, open_collection};
-use toller_datasets::{AnswerSearch, MatchMode, is_unspaced, refused_patterns};
+use toller_datasets::{AnswerMatcher, AnswerSearch, MatchMode, is_unspaced, refused_patterns};
 use toller_engine::collection_files;
 use toller_eval::ranked_documents;
 use toller_ir::{Passage, Query, Setting};
@@ -60,6 +60,11 @@ pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<()
     }
     if without > 0 {
         ui.warning(format!("{without} of {all} questions have no answers and count as not answered"));
+    }
+    let answers = || questions.iter().flat_map(|query| &query.answers);
+    let empty = answers().filter(|answer| AnswerMatcher::new([answer.as_str()], mode).is_in("")).count();
+    if empty > 0 {
+        ui.warning(format!("{empty} of {} answers are empty, and so in every passage", answers().count()));
     }
     if mode == MatchMode::Tokens {
         note_answers_that_are_no_words(questions, ui);

@@ -1,6 +1,9 @@
 //! The flags that say how rankings are fused.
 
-use toller_pipeline::fusion::{Fusion, Method, Missing, Scale, UnknownMethod};
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use toller_pipeline::fusion::{Fusion, METHODS, Method, Missing, Scale};
 
 use super::choice::{Described, described};
 use crate::error::UsageError;
@@ -81,7 +84,24 @@ impl ScaleArgs {
     }
 }
 
-/// For clap: a method by its name.
-pub fn method(name: &str) -> Result<&'static Method, String> {
-    name.parse().map_err(|error: UnknownMethod| error.to_string())
+/// For clap: a method by its name, however that is written, with all methods in the help.
+#[derive(Clone)]
+pub struct MethodParser;
+
+impl TypedValueParser for MethodParser {
+    type Value = &'static Method;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<&'static Method, clap::Error> {
+        let by_name = |name: &str| name.parse::<&'static Method>();
+        TypedValueParser::parse_ref(&by_name, command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(METHODS.iter().map(|method| PossibleValue::new(method.name).help(method.summary))))
+    }
 }

@@ -5,7 +5,7 @@ use toller_pipeline::fusion::{Collections, Fusion, Method};
 
 use super::dense::DenseArgs;
 use super::filter::FilterArgs;
-use super::fusion::{self, FusionArgs};
+use super::fusion::{FusionArgs, MethodParser};
 use super::input::{BadLinesArgs, QUERIES_FORMAT, QueriesArgs};
 use super::paths::{InputPath, Inputs};
 use super::sparse::SparseArgs;
@@ -17,7 +17,7 @@ use crate::ui::Ui;
 pub struct SourceArgs {
     /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
     /// the dense scores
-    #[arg(long, value_name = "NAME", value_parser = fusion::method)]
+    #[arg(long, value_name = "NAME", value_parser = MethodParser)]
     fusion: Option<&'static Method>,
 
     /// Fuse hits of collections that do not have the same documents

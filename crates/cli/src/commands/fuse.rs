@@ -3,7 +3,7 @@
 use toller_ir::counted;
 use toller_pipeline::fusion::{FusedQuery, Method, fuse_runs};
 
-use crate::args::fusion::{self, FusionArgs};
+use crate::args::fusion::{FusionArgs, MethodParser};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::run_output::RunOutputArgs;
 use crate::args::runs::RunInputArgs;
@@ -20,9 +20,8 @@ pub struct FuseArgs {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 
-    /// How: interpolate, mr-tydi-script, z-score, rrf, combsum, combmnz, combanz, combmax, combmin, combmed,
-    /// borda or mean
-    #[arg(long, value_name = "NAME", value_parser = fusion::method)]
+    /// How scores or ranks become one score
+    #[arg(long, value_name = "NAME", value_parser = MethodParser)]
     method: &'static Method,
 
     /// Hits to keep for each query

@@ -57,7 +57,9 @@ impl Explain for RunWriteError {
                 Command::Eval
             )),
             Self::Tag(_) => Some("choose a tag without spaces".into()),
-            Self::Score { .. } => None,
+            Self::Score { .. } => {
+                Some("scale the vectors down: their products exceed what a score can hold".into())
+            }
         }
     }
 

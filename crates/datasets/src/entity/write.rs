@@ -65,8 +65,11 @@ pub fn write_question_sets(
             if wanted == 0 {
                 continue;
             }
-            questions(&mut folder, &format!("{}.{name}.json", relation.id), relation.template, facts)?;
             statistics.0.push(set(format!("{} {name}", relation.id), facts));
+            if facts.is_empty() {
+                continue;
+            }
+            questions(&mut folder, &format!("{}.{name}.json", relation.id), relation.template, facts)?;
             if let Some(template) = relation.similar.filter(|_| sets.similar) {
                 questions(&mut folder, &format!("{}.similar.{name}.json", relation.id), template, facts)?;
             }

@@ -60,7 +60,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
     },
     Declaration {
         name: "Success",
-        aliases: &["Hits", "Hit"],
+        aliases: &["Hits", "Hit", "HitRate"],
         trec_eval: family("success", Parameter::Cutoff),
         at: At::Required(Parameter::Cutoff),
         parameters: &[Parameter::Rel, Parameter::JudgedOnly, Parameter::Ties],

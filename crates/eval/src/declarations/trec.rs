@@ -45,6 +45,8 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
     },
     Declaration {
         name: "RelP",
+        // BEIR's capped recall.
+        aliases: &["R_cap"],
         trec_eval: family("relative_P", Parameter::Cutoff),
         at: At::Required(Parameter::Cutoff),
         parameters: REL_AND_JUDGED,

@@ -47,7 +47,11 @@ pub fn paired_t_test(baseline: &[f64], other: &[f64]) -> Result<TTest, StatsErro
     let count = differences.len() as f64;
     let mean_difference = differences.iter().sum::<f64>() / count;
     let degrees_of_freedom = differences.len() - 1;
-    let squares: f64 = differences.iter().map(|difference| (difference - mean_difference).powi(2)).sum();
+    let squares: f64 = match differences.iter().all(|difference| *difference == differences[0]) {
+        // Their mean may differ from them by its rounding.
+        true => 0.0,
+        false => differences.iter().map(|difference| (difference - mean_difference).powi(2)).sum(),
+    };
     let standard_error = (squares / degrees_of_freedom as f64 / count).sqrt();
 
     let t = ratio(mean_difference, standard_error);
@@ -108,6 +112,8 @@ mod tests {
         assert_eq!(certain.equivalence(2.0)?.p_value, 0.0);
         assert_eq!(certain.equivalence(0.5)?.p_value, 1.0);
         assert!(matches!(certain.equivalence(0.0), Err(StatsError::BadMargin { .. })));
+        // Thirty times 0.1 is not 3.
+        assert_eq!(paired_t_test(&[0.0; 30], &[0.1; 30]).map(|test| test.t), Ok(f64::INFINITY));
         assert_eq!(paired_t_test(&[0.0], &[1.0]), Err(StatsError::TooFewPairs { pairs: 1 }));
         assert_eq!(paired_t_test(&[0.0, 1.0], &[1.0]), Err(StatsError::Unpaired { left: 2, right: 1 }));
         assert_eq!(paired_t_test(&[0.0, f64::NAN], &[1.0, 1.0]), Err(StatsError::NotFinite));

@@ -15,6 +15,8 @@ pub struct Method {
     pub name: &'static str,
     /// Other names that it is known by.
     pub aliases: &'static [&'static str],
+    /// What it does, in a line.
+    pub summary: &'static str,
     normalization: Normalization,
     missing: Missing,
     combination: Combination,
@@ -30,26 +32,57 @@ pub static METHODS: [Method; 12] = {
     const fn method(
         name: &'static str,
         aliases: &'static [&'static str],
+        summary: &'static str,
         (normalization, missing, combination): (Normalization, Missing, Combination),
     ) -> Method {
-        Method { name, aliases, normalization, missing, combination }
+        Method { name, aliases, summary, normalization, missing, combination }
     }
     [
         // The paper of Mr. TyDi: a document that is missing from a run has 0.
-        method("interpolate", &["interpolation"], (Scaled(MinMax), Zero, Sum)),
+        method(
+            "interpolate",
+            &["interpolation"],
+            "Scores from 0 to 1, 0 where a run has not the document: the paper of Mr. TyDi",
+            (Scaled(MinMax), Zero, Sum),
+        ),
         // The script of Mr. TyDi's authors, and Pyserini.
-        method("mr-tydi-script", &[], (Scaled(Centred), Minimum, Sum)),
-        method("z-score", &["zscore"], (Scaled(ZScore), Minimum, Sum)),
-        method("rrf", &[], (ReciprocalRank { k: RRF_K }, Zero, Sum)),
-        method("combsum", &[], (Scaled(MinMax), LeftOut, Sum)),
-        method("combmnz", &[], (Scaled(MinMax), LeftOut, Mnz)),
-        method("combanz", &[], (Scaled(MinMax), LeftOut, Anz)),
-        method("combmax", &[], (Scaled(MinMax), LeftOut, Max)),
-        method("combmin", &[], (Scaled(MinMax), LeftOut, Min)),
-        method("combmed", &[], (Scaled(MinMax), LeftOut, Med)),
-        method("borda", &[], (Borda, LeftOut, Sum)),
+        method(
+            "mr-tydi-script",
+            &[],
+            "Scores from -1/2 to 1/2: the script of Mr. TyDi's authors, and Pyserini",
+            (Scaled(Centred), Minimum, Sum),
+        ),
+        method("z-score", &["zscore"], "Scores with mean 0 and deviation 1", (Scaled(ZScore), Minimum, Sum)),
+        method(
+            "rrf",
+            &[],
+            "Reciprocal ranks, 1 / (60 + rank): reciprocal rank fusion",
+            (ReciprocalRank { k: RRF_K }, Zero, Sum),
+        ),
+        method("combsum", &[], "The sum of scores from 0 to 1", (Scaled(MinMax), LeftOut, Sum)),
+        method(
+            "combmnz",
+            &[],
+            "That sum, times the runs that have the document",
+            (Scaled(MinMax), LeftOut, Mnz),
+        ),
+        method(
+            "combanz",
+            &[],
+            "That sum, over the runs that have the document",
+            (Scaled(MinMax), LeftOut, Anz),
+        ),
+        method("combmax", &[], "The largest of scores from 0 to 1", (Scaled(MinMax), LeftOut, Max)),
+        method("combmin", &[], "The smallest", (Scaled(MinMax), LeftOut, Min)),
+        method("combmed", &[], "The median", (Scaled(MinMax), LeftOut, Med)),
+        method("borda", &[], "Points by rank, as in an election", (Borda, LeftOut, Sum)),
         // Ensembles.
-        method("mean", &[], (Scaled(None), Minimum, Mean)),
+        method(
+            "mean",
+            &[],
+            "The mean of the scores as they are: ensembles of models with one scale",
+            (Scaled(None), Minimum, Mean),
+        ),
     ]
 };
 

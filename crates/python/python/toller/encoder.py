@@ -38,7 +38,7 @@ class Encoder(DualEncoder):
     cuda:N or cuda:all (None is auto), and `dtype` is what the model computes in: f32, f16, bf16 or int8; by default
     f32 on the CPU and f16 on a GPU. A batch has at most `batch_tokens` tokens.
 
-    A vector depends on its text alone: it has the same bits in any batch, and as `toller encode` writes it. Of a model
+    A vector depends only on its text: it has the same bits in any batch, and as `toller encode` writes it. Of a model
     that scales vectors to length one, cut vectors have two forms. Those of `encode` are cut after the scaling, as in
     sentence-transformers, and are shorter than one. Those of stores and searches are scaled after they are cut, so that
     inner products stay cosines: `normalize_embeddings=True` returns these.

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toller_ir::in_words_of_json;
 use toller_pipeline::best_part;
 
 use super::search::{passages_if_served, read, run};
@@ -155,8 +156,9 @@ struct DocumentArguments {
 
 /// Calls a tool. Its failure is a result, which the agent reads.
 async fn call(app: &Arc<App>, deadline: Deadline, params: Value) -> Result<Value, RpcError> {
-    let bad =
-        |error: serde_json::Error| RpcError(-32602, format!("the parameters are not as expected: {error}"));
+    let bad = |error: serde_json::Error| {
+        RpcError(-32602, format!("the parameters are not as expected: {}", in_words_of_json(error)))
+    };
     let Call { name, arguments } = serde_json::from_value(params).map_err(bad)?;
     let found = match name.as_str() {
         "search" => search(app, deadline, serde_json::from_value(arguments).map_err(bad)?).await,

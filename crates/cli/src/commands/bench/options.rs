@@ -24,6 +24,9 @@ pub(super) struct TimeArgs {
     pub(super) seconds: Duration,
 }
 
+/// The most texts, tokens or candidates that are made up at a time.
+pub(super) const MOST: i64 = 100_000;
+
 /// A benchmark of hours per figure is a mistake.
 const MOST_SECONDS: f64 = 3600.0;
 

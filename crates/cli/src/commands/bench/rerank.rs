@@ -15,7 +15,7 @@ use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
 
 use super::machine::MatrixLimit;
-use super::options::{BenchOptions, ascending};
+use super::options::{BenchOptions, MOST, ascending};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use crate::args::cross_encoder::CrossEncoderArgs;
 use crate::args::paths::ModelName;
@@ -31,19 +31,19 @@ pub struct BenchRerankArgs {
     model: ModelName,
 
     /// Hits of each query
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "10,100,1000", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "10,100,1000", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     depths: Vec<u32>,
 
     /// Queries of a pass
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=MOST))]
     queries: u32,
 
     /// Tokens of a query
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MOST))]
     query_tokens: u32,
 
     /// Tokens of a passage
-    #[arg(long, value_name = "N", default_value_t = 72, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 72, value_parser = clap::value_parser!(u32).range(1..=MOST))]
     passage_tokens: u32,
 
     #[command(flatten)]

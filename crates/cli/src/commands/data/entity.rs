@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use toller_datasets::{
-    MatchMode, PopularityBuckets, QuestionSets, Retrieved, read_facts, write_dpr_results,
+    Figure, MatchMode, Part, PopularityBuckets, QuestionSets, Retrieved, read_facts, write_dpr_results,
     write_popularity_buckets, write_question_sets,
 };
 use toller_ir::{RunEntry, counted};
@@ -142,6 +142,11 @@ fn questions(args: &QuestionsArgs, ui: &Ui) -> crate::Result<()> {
     }
     let sets = QuestionSets { test, train, dev, similar, seed };
     let (files, statistics) = write_question_sets(&facts, &sets, &args.folder.output)?;
+    let is_empty = |part: &&Part| matches!(part.figure("questions"), Some(Figure::Count(0)));
+    let empty: Vec<&str> = statistics.0.iter().filter(is_empty).map(|part| part.name.as_str()).collect();
+    if !empty.is_empty() {
+        ui.warning(format!("no fact is left for {}: --test takes its facts first", empty.join(", ")));
+    }
     args.folder.report(&files, &statistics, ui)
 }
 

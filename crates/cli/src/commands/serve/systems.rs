@@ -7,14 +7,14 @@ use toller_encoder::CrossEncoder;
 use toller_engine::{DenseOptions, Device, Encoder, Engine, QuerySource, Scan, Searcher};
 use toller_files::Input;
 use toller_ir::AnyError;
-use toller_pipeline::fusion::{Collections, Fusion, Method};
+use toller_pipeline::fusion::{Collections, Fusion, Method, UnknownMethod};
 use toller_pipeline::rerank::{RerankOptions, Unavailable};
 use toller_server::{OpenSystems, Systems};
 use toller_texts::TextsOptions;
 
 use super::known_texts;
 use super::runs::{RunArgs, RunPaths};
-use crate::args::fusion::{self, FusionArgs};
+use crate::args::fusion::{FusionArgs, MethodParser};
 use crate::args::input::{BadLinesArgs, CollectionArgs};
 use crate::args::paths::{CachePath, InputPath};
 use crate::args::sparse::SparseArgs;
@@ -63,7 +63,7 @@ pub(super) struct SystemArgs {
     sparse: SparseArgs,
 
     /// How the hits of --sparse and --dense are fused: a method of `toller fuse` [default: rrf]
-    #[arg(long, value_name = "NAME", value_parser = fusion::method)]
+    #[arg(long, value_name = "NAME", value_parser = MethodParser)]
     fusion: Option<&'static Method>,
 
     /// Hits of --sparse and --dense to fuse
@@ -115,10 +115,10 @@ impl SystemArgs {
         if !self.has_dense() || self.sparse.sparse.is_none() {
             return Ok(None);
         }
-        let method = match self.fusion {
-            Some(method) => method,
-            None => fusion::method("rrf").map_err(|error| UsageError::new(error, "give --fusion"))?,
+        let known = || {
+            "rrf".parse().map_err(|error: UnknownMethod| UsageError::new(error.to_string(), "give --fusion"))
         };
+        let method = self.fusion.map_or_else(known, Ok)?;
         Ok(Some(self.fusion_args.fusion(method, 2)?))
     }
 

@@ -8,7 +8,7 @@ use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
 use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
-use crate::args::fusion::{self, ScaleArgs};
+use crate::args::fusion::{MethodParser, ScaleArgs};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::runs::{RunInputArgs, warn_of_none_judged};
 use crate::commands::fuse::check_runs;
@@ -30,7 +30,7 @@ pub struct AlphaArgs {
     alphas: Grid,
 
     /// How the runs are fused, as in `toller fuse`
-    #[arg(long, value_name = "NAME", default_value = "interpolate", value_parser = fusion::method)]
+    #[arg(long, value_name = "NAME", default_value = "interpolate", value_parser = MethodParser)]
     method: &'static Method,
 
     /// Hits of each run to use [default: all]

@@ -53,6 +53,7 @@ impl TuneOutputArgs {
         plot.draw(figure)?;
         let best = result.best_line(self.report.digits());
         ui.status(format!("best: {best}"));
+        result.best_at_an_end().for_each(|note| ui.warning(note));
         Ok(())
     }
 }
@@ -76,6 +77,29 @@ impl Result<'_> {
             .map(|(name, value)| format!("--{name} {value}"))
             .collect();
         format!("{} ({} {})", flags.join(" "), self.measure, self.measure.format(self.value(best), digits))
+    }
+
+    /// Notes of parameters whose best value is the first or the last one that was tried, though a better one may be
+    /// beyond.
+    fn best_at_an_end(&self) -> impl Iterator<Item = String> {
+        self.parameters.iter().zip(self.point(self.tuned.best)).enumerate().filter_map(
+            |(at, (name, best))| {
+                let tried = || self.points.iter().filter_map(|point| point.get(at).copied());
+                let (least, most) =
+                    (tried().fold(f64::INFINITY, f64::min), tried().fold(f64::NEG_INFINITY, f64::max));
+                let (flag, allowed) = match *name {
+                    "b" => ("--b", 0.0..=1.0),
+                    "alpha" => ("--alphas", 0.0..=f64::INFINITY),
+                    _ => ("--k1", 0.0..=f64::INFINITY),
+                };
+                let is_end = least < most
+                    && (*best == most && most < *allowed.end() || *best == least && least > *allowed.start());
+                let which = if *best == most { "largest" } else { "smallest" };
+                is_end.then(|| {
+                    format!("{name} {best} is the {which} value that was tried: {flag} takes a wider range")
+                })
+            },
+        )
     }
 
     fn json(&self) -> Value {

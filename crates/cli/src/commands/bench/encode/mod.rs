@@ -20,7 +20,7 @@ use toller_store::StoreWriter;
 use self::report::{Latency, Needs, Report};
 use self::texts::{TextArgs, Texts};
 use super::machine::{Capability, MatrixLimit, capability};
-use super::options::{BenchOptions, ascending};
+use super::options::{BenchOptions, MOST, ascending};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::ModelName;
 use crate::engine;
@@ -46,7 +46,7 @@ pub struct BenchEncodeArgs {
     texts: TextArgs,
 
     /// Queries of a batch whose latency is measured
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,10,50,200", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,10,50,200", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     batches: Vec<u32>,
 
     #[command(flatten)]
