@@ -107,6 +107,19 @@ fn a_query_that_is_too_long_is_cut_or_refused_alone() {
 }
 
 #[test]
+fn queries_of_an_inverted_index_are_bounded() {
+    let server = Running::start();
+    let long = "ducks ".repeat(11_000);
+    let search = json!({ "query": ["ducks", long], "k": 3, "system": "sparse" });
+    assert_eq!(server.post("/v1/search", &search).status, 413);
+    assert_eq!(server.post("/v1/explain", &json!({ "query": long, "ids": ["d0"] })).status, 413);
+    let many = json!({ "query": "ducks ".repeat(1_000), "ids": vec!["d0"; 1_000] });
+    assert_eq!(server.post("/v1/explain", &many).status, 413);
+    let some = json!({ "query": "ducks ".repeat(1_000), "ids": ["d0"] });
+    assert_eq!(server.post("/v1/explain", &some).status, 200);
+}
+
+#[test]
 fn tokens_are_shown_of_texts_that_have_not_too_many() {
     let limits = Limits { queued_tokens: 50, ..Limits::default() };
     let server = Running::with(limits, None, Duration::from_secs(20));

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use half::f16;
-use toller_gpu::{DeviceError, Devices, KernelTimes, Watcher};
+use toller_gpu::{DeviceError, Devices, KernelTimes, Memory, Watcher};
 use toller_ir::{DocOrd, Explain};
 
 use super::kernels::{Kernels, MOST_PAIRS_OF_QUERY};
@@ -256,6 +256,26 @@ fn searches_leave_no_more_memory_than_the_largest_needs() {
         assert_eq!(free() < left, is_larger, "{count} queries");
         left = free();
     }
+}
+
+/// Another program may take memory after an index was opened.
+#[test]
+fn less_memory_than_planned_means_smaller_groups() {
+    let (rows, dim, k) = (3000, 16, 10);
+    let (vectors, queries) = (numbers(rows * dim, 16), numbers(200 * dim, 17));
+    let collection = one_segment(&vectors, dim);
+    let devices = Devices::shim(&[64 << 20]);
+    let device = devices.iter().next().unwrap();
+    let index = DeviceSearch::new(&devices, &collection, Scan::Auto, &|_| {}).unwrap();
+    // A group of all queries takes seven megabytes.
+    let taken = Memory::<u8>::new(device, device.free_bytes().unwrap() as usize - (3 << 20)).unwrap();
+    let expected = reference::ip_topk(&collection, &queries, k, &Filter::default()).unwrap();
+    assert_eq!(index.search(&collection, &queries, k, &Filter::default()).unwrap().rankings, expected);
+    drop(taken);
+    let free = device.free_bytes().unwrap() as usize;
+    let _taken = Memory::<u8>::new(device, free).unwrap();
+    let index = DeviceSearch::new(&devices, &collection, Scan::Auto, &|_| {});
+    assert!(index.is_err(), "no memory at all");
 }
 
 /// A stand-in, and the machine's GPU if it has one.
