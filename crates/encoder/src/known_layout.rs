@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use toller_checkpoint::{KnownModel, ModelError};
+use toller_nn::Pooling;
+
 use crate::Role;
 use crate::dual_encoder::prompt_names;
 use crate::error::{Contradiction, EncoderError};
 use crate::layout::{Layout, Module};
-use toller_checkpoint::{KnownModel, ModelError};
-use toller_nn::Pooling;
 
 impl Layout {
     /// Takes pooling, normalisation, maximum length and prompts from the manifest if the directory does not

@@ -23,14 +23,14 @@ pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Long work goes on: `done` of `total` bytes, where the total is known. The first report of a piece of
-    /// work is its start.
+    /// Long work goes on: `done` of `total` bytes (or rows, of a table in memory), where the total is known. The
+    /// first report of a piece of work is its start.
     Progress {
         /// Which work.
         work: Work<'a>,
-        /// Bytes that are done.
+        /// What is done.
         done: u64,
-        /// All bytes.
+        /// All of it.
         total: Option<u64>,
     },
     /// The work that was reported last has ended, well or not.

@@ -1,5 +1,6 @@
 //! What sending and fetching a store have in common.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -209,25 +210,26 @@ pub(crate) fn continues(new: &Manifest, old: &Manifest) -> bool {
         && (new.complete || !old.complete)
 }
 
-/// Does `work` for all items, some of them at the same time. The first error ends it.
+/// Does `work` for all items, some of them at the same time. An error ends it; of several, that of the first item.
 pub(crate) fn for_each<T: Sync>(
     items: &[T],
     work: impl Fn(&T) -> Result<(), TransferError> + Sync,
 ) -> Result<(), TransferError> {
-    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
-    let has_failed = || locked(&failed).is_some();
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let has_failed = || !locked(&failed).is_empty();
     thread::scope(|scope| {
         for _ in 0..items.len().min(AT_ONCE) {
             scope.spawn(|| {
-                while let Some(item) =
-                    items.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !has_failed())
-                {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(place).filter(|_| !has_failed()) else { return };
                     if let Err(error) = work(item) {
-                        locked(&failed).get_or_insert(error);
+                        locked(&failed).insert(place, error);
                     }
                 }
             });
         }
     });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.pop_first().map_or(Ok(()), |(_, error)| Err(error))
 }

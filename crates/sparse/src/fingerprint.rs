@@ -1,9 +1,9 @@
 //! What identifies an analyzer: its name, and the terms that it makes of a text.
 
+use toller_analysis::Analyzer;
 use toller_files::{Checksum, ChecksumHasher};
 
 use crate::index::AnalyzerInfo;
-use toller_analysis::Analyzer;
 
 /// Words of many languages, on which stemmers, stop words, normalisers and segmenters differ.
 const PROBE: &str = "The retrievers' dogs weren't running happily; U.S.A. 3.14 e-mail x_y, naïve Größe STRASSE ﬁne \

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use ahash::RandomState;
+use toller_analysis::Analyzer;
 
 use crate::SparseError;
-use toller_analysis::Analyzer;
 
 /// The largest weight of a term: with the largest idf and parameters, scores still fit in f32.
 const MAX_WEIGHT: f32 = 1e20;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
 use toller_files::DirectoryLock;
 
 use crate::damage::{Damage, find_damage};

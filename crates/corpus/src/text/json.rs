@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-
 use toller_ir::in_words_of_json_line;
 
 use crate::error::{BadKind, Wrong, excerpt};

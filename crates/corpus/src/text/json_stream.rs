@@ -8,9 +8,9 @@ use std::marker::PhantomData;
 use serde::Deserializer as _;
 use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
 use toller_files::InputReader;
+use toller_ir::{Position, in_words_of_json};
 
 use crate::error::{CorpusError, Place};
-use toller_ir::{Position, in_words_of_json};
 
 /// What the file is as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
 use toller_files::InputReader;
+use toller_ir::Position;
 
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
-use toller_ir::Position;
 
 /// Reads a file line by line.
 ///

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_checkpoint::ModelError;
+use toller_checkpoint::{ModelError, required_json};
 use toller_nn::{Activation, Pooling};
 
 use crate::EncoderError;
-use toller_checkpoint::required_json;
 
 /// The classifier's settings in config.json.
 #[derive(Debug)]

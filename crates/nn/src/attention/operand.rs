@@ -3,11 +3,11 @@
 use std::mem::MaybeUninit;
 
 use half::bf16;
-
-use crate::linear::convert_to_pairs;
 use toller_simd::product::{Floats, Pairs, Product};
 use toller_simd::tile::{AlignedBuffer, PANEL, Rows};
 use toller_simd::{LANES, Simd, exp, exp2_coarse};
+
+use crate::linear::convert_to_pairs;
 
 /// A value of the rows and panels of an operand's product.
 pub(super) type Value<O> = <<O as Operand>::Product as Product>::Value;

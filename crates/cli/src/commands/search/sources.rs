@@ -47,16 +47,14 @@ impl Sources {
     ) -> crate::Result<Self> {
         let lists = args.filter.read()?;
         let queries = queries.map(|queries| lists.queries(queries, ui)).transpose()?;
-        let (mut searchers, mut filter): (Vec<(&str, AnySearcher)>, _) = (Vec::new(), QueryFilter::default());
+        let mut searchers: Vec<(&str, AnySearcher)> = Vec::new();
         let sparse = args.sparse.open(!args.dense.no_verify, engine)?;
         if let Some(searcher) = &sparse {
-            filter = lists.in_collection(&**searcher, "the index", ui);
             searchers.push((SPARSE_RUN, searcher.clone()));
         }
         let mut ids = Vec::new();
         if !args.dense.dense.is_empty() {
             let searcher = args.dense.open(engine, ui)?;
-            filter = lists.in_collection(&*searcher, "the store", ui);
             ids.extend_from_slice(searcher.query_ids());
             searchers.push((DENSE_RUN, searcher));
         }
@@ -64,18 +62,18 @@ impl Sources {
             Some(queries) => queries,
             None => lists.queries(ids.into_iter().map(query_of_id).collect(), ui)?,
         };
-        let searcher = match fusion {
+        let (searcher, place) = match fusion {
             // Sparse, then dense, so that --alpha weighs the dense scores as in Mr. TyDi's paper.
             Some(fusion) => {
                 let searchers = searchers.into_iter().map(|(file, searcher)| kept.keep(file, searcher));
                 let searchers = searchers.collect::<Result<_, _>>()?;
-                let hybrid = engine.hybrid(searchers, fusion, depth, args.collections())?;
-                filter = lists.documents.in_collection(&*hybrid).0;
-                hybrid
+                let hybrid: AnySearcher = engine.hybrid(searchers, fusion, depth, args.collections())?;
+                (hybrid, "the index or the store")
             }
             // Without a fusion there is one searcher.
-            None => searchers.swap_remove(0).1,
+            None => (searchers.swap_remove(0).1, if sparse.is_some() { "the index" } else { "the store" }),
         };
+        let filter = lists.in_collection(&*searcher, place, ui);
         Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, sparse, queries, filter })
     }
 

@@ -1,9 +1,10 @@
 //! Numbers rounded to bf16, in pairs along the depth; an odd depth ends with a zero.
 
-use super::Reduced;
 use toller_simd::product::Pairs;
 use toller_simd::tile::Packed;
 use toller_simd::{LANES, Simd, round_for_pairs};
+
+use super::Reduced;
 
 /// A weight rounded to bf16.
 pub(crate) struct Bf16Weight {

@@ -2,11 +2,11 @@
 //! in f32.
 
 use half::f16;
-
-use super::Reduced;
 use toller_simd::product::Floats;
 use toller_simd::tile::Packed;
 use toller_simd::{LANES, Simd};
+
+use super::Reduced;
 
 /// A weight rounded to f16.
 pub(crate) struct F16Weight(Packed);

@@ -4,10 +4,11 @@
 //! multiplies unsigned with signed bytes, so a weight's bytes are stored with 128 added, and 128 times the
 //! sum of a row's bytes is taken off its sums again. All sums are exact.
 
-use super::Reduced;
 use toller_simd::product::Bytes;
 use toller_simd::tile::{AlignedBuffer, Packed};
 use toller_simd::{LANES, Simd};
+
+use super::Reduced;
 
 /// The largest byte. The range is symmetric, so -128 is not used.
 const LARGEST: f32 = 127.0;
