@@ -46,8 +46,10 @@ impl Bars {
             colour: colour(index),
             key: Key::Box,
         };
+        // The axis says what a single part is.
+        let stacked = if self.parts.len() > 1 { &self.parts[..] } else { &[] };
         // In the order of the stack: the uppermost first.
-        self.parts.iter().enumerate().map(entry).rev().collect()
+        stacked.iter().enumerate().map(entry).rev().collect()
     }
 
     pub(crate) fn draw(&self, area: &Area<'_>, title: &str) -> Result<(), PlotError> {

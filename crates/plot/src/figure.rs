@@ -1,4 +1,4 @@
-//! A figure: a title and panels side by side.
+//! A figure: a title and panels in rows.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -13,7 +13,7 @@ pub struct Figure {
     pub title: String,
     /// The sizes and the machine: one smaller line.
     pub subtitle: String,
-    /// From left to right.
+    /// From left to right, and from row to row where there are more than three.
     pub panels: Vec<Panel>,
 }
 
@@ -67,6 +67,8 @@ impl From<Scatter> for Content {
 const PANEL: (u32, u32) = (440, 380);
 /// The same for points, which need room. The diagram below the panel's title is square.
 const SCATTER: (u32, u32) = (640, 664);
+/// The most panels of a row: more would be too small to read on a page.
+const MOST_ABREAST: usize = 3;
 /// Pixels above the panels.
 const HEADER: u32 = 58;
 /// Pixels left of the title, and right of it at least.
@@ -88,10 +90,12 @@ impl Figure {
         let legend_height = legends.iter().map(|entries| legend::height(entries.len())).max().unwrap_or(0);
         let sizes = || self.panels.iter().map(Panel::size);
         let (panel, height) = sizes().reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))).unwrap_or(PANEL);
-        let width = panel * self.panels.len() as u32;
+        let rows = self.panels.len().div_ceil(MOST_ABREAST);
+        let columns = self.panels.len().div_ceil(rows);
+        let width = panel * columns as u32;
         let mut svg = String::new();
         {
-            let size = (width, HEADER + height + legend_height);
+            let size = (width, HEADER + (height + legend_height) * rows as u32);
             let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             root.fill(&WHITE)?;
             for (text, size, colour, y) in [(&self.title, 20, INK, 22), (&self.subtitle, 13, GREY, 44)] {
@@ -99,7 +103,7 @@ impl Figure {
                 root.draw_text(text, &anchored(fitting, colour, HPos::Left), (LEFT as i32, y))?;
             }
             let (_, body) = root.split_vertically(HEADER);
-            let areas = body.split_evenly((1, self.panels.len()));
+            let areas = body.split_evenly((rows, columns));
             for ((panel, entries), area) in self.panels.iter().zip(&legends).zip(&areas) {
                 let (diagram, below) = area.split_vertically(height);
                 panel.draw(&diagram)?;
@@ -142,5 +146,37 @@ impl Panel {
             Content::HeatMap(map) => map.draw(area, &self.title),
             Content::Scatter(scatter) => scatter.draw(area, &self.title),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Bars, Figure, Panel, Part};
+
+    #[test]
+    fn more_than_three_panels_are_in_rows() {
+        let bars = Bars {
+            x_label: "words".to_owned(),
+            y_label: "passages".to_owned(),
+            categories: vec!["1".to_owned()],
+            parts: vec![Part { name: "passages".to_owned(), values: vec![1.0] }],
+        };
+        let panel = |number: usize| Panel { title: format!("Panel {number}"), content: bars.clone().into() };
+        let size = |panels: usize| {
+            let panels = (0..panels).map(panel).collect();
+            let figure = Figure { title: "Bars".to_owned(), subtitle: String::new(), panels };
+            let svg = figure.to_svg().expect("it is drawn");
+            let number = |name: &str| {
+                let (_, rest) = svg.split_once(&format!("{name}=\"")).expect("it has a size");
+                rest.split('"').next().and_then(|number| number.parse::<u32>().ok()).expect("a number")
+            };
+            (number("width"), number("height"))
+        };
+        let (one, three, four, five) = (size(1), size(3), size(4), size(5));
+        assert_eq!([three.0, four.0, five.0].map(|width| width / one.0), [3, 2, 3]);
+        assert!(
+            three.1 == one.1 && four.1 > one.1 && five.1 == four.1,
+            "{one:?} {three:?} {four:?} {five:?}"
+        );
     }
 }

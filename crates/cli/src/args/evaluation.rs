@@ -63,8 +63,9 @@ impl EvaluationArgs {
         for (path, name) in self.runs.iter().zip(run_names(&self.runs)) {
             let run = self.input.read(path, ui)?;
             for (qrels, qrels_name) in all_qrels.iter().zip(run_names(&self.qrels.qrels)) {
+                let by = if all_qrels.len() > 1 { format!(" by {qrels_name}") } else { String::new() };
                 let evaluation = evaluate(qrels, &run, &measures, &self.eval_options())
-                    .context(format!("cannot evaluate {}", path.input()))?;
+                    .context(format!("cannot evaluate {}{by}", path.input()))?;
                 self.report_queries(path, qrels, &evaluation, ui);
                 warn_of_none_judged(&path.input().to_string(), &run, qrels, ui);
                 let mut report = RunReport::new(name.clone(), evaluation);

@@ -87,7 +87,7 @@ pub enum Command {
     Qrels(qrels::QrelsArgs),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
-    /// Train a dual encoder or a cross-encoder
+    /// Train a dual encoder, a cross-encoder or a token classifier
     #[command(subcommand)]
     Train(train::TrainCommand),
     /// Choose parameters on judged queries

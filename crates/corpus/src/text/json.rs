@@ -21,6 +21,7 @@ pub(crate) enum Loose<'de> {
     Integer(i128),
     Float(f64),
     String(Cow<'de, str>),
+    /// Up to the first item that is not a string.
     List(Vec<Loose<'de>>),
     Object,
 }
@@ -147,7 +148,13 @@ impl<'de> Visitor<'de> for LooseVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
+            let is_string = matches!(item, Loose::String(_));
             list.push(item);
+            if !is_string {
+                // Only lists of strings are used. A vector would take 32 bytes a number.
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                break;
+            }
         }
         Ok(Loose::List(list))
     }
