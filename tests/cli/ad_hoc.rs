@@ -89,10 +89,22 @@ fn what_is_not_a_text_is_refused() {
     workspace
         .toller_reading(b"\nse\xff\n", "search --sparse index -q")
         .fails(1, &["standard input, line 2: not UTF-8", "hint: convert the file"]);
+}
+
+#[test]
+fn a_store_knows_its_model() {
+    let workspace = workspace();
     workspace.runs("encode -q --model tiny-bert --corpus corpus.jsonl --output store");
-    workspace
-        .toller("search lake --dense store")
-        .fails(2, &["a store is searched for vectors, and these are texts", "hint: give --model"]);
+    let found = workspace.runs("search lake --dense store");
+    found.says(["queries are encoded by the model of the store, tiny-bert"]);
+    assert_eq!(found.stdout, workspace.runs("search lake --dense store --model tiny-bert").stdout);
+    workspace.runs("store export -q store --output vectors.npy");
+    workspace.runs("store import -q vectors.npy --row-ids --output imported");
+    let unknown =
+        ["a store that was imported is searched for vectors, and these are texts", "hint: give --model"];
+    workspace.toller("search lake --dense imported").fails(2, &unknown);
+    std::fs::rename(workspace.path("tiny-bert"), workspace.path("elsewhere")).unwrap();
+    workspace.toller("search lake --dense store").fails(1, &["tiny-bert"]);
 }
 
 #[test]

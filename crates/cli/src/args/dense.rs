@@ -20,7 +20,7 @@ pub struct DenseArgs {
     #[arg(long, value_name = "STORE", num_args = 1..)]
     pub dense: Vec<InputPath>,
 
-    /// Model to encode the queries with: the one that the store was encoded with
+    /// Model to encode the queries with [default: the one that the store was encoded with]
     #[arg(long, value_name = "M", requires = "dense")]
     model: Option<ModelName>,
 
@@ -74,10 +74,7 @@ impl DenseArgs {
             (None, Some(_), false) if with_index => {
                 Err(UsageError::new("searching an inverted index needs texts", "give --queries too"))
             }
-            (Some(_), None, true) | (None, Some(_), false) => Ok(()),
-            (None, None, true) => {
-                Err(UsageError::new("a store is searched for vectors, and these are texts", "give --model"))
-            }
+            (_, None, true) | (None, Some(_), false) => Ok(()),
             (Some(_), None, false) => Err(UsageError::new("search needs queries", "give --queries")),
             (_, Some(_), true) => Err(UsageError::new(
                 "--query-vectors and --queries both give the queries",
@@ -137,6 +134,18 @@ impl DenseArgs {
         self.open_with(self.model_args.compute.device, Some(part), engine, ui)
     }
 
+    /// The name of the model that made the first store.
+    fn model_of_store(&self, engine: &Engine, ui: &Ui) -> crate::Result<String> {
+        let store = engine.open_store(&self.dense[..1], false)?;
+        let model = &store.manifest().spec.model;
+        if !model.is_known() {
+            let message = "a store that was imported is searched for vectors, and these are texts";
+            return Err(UsageError::new(message, "give --model").into());
+        }
+        ui.status(format!("queries are encoded by the model of the store, {}", model.name));
+        Ok(model.name.clone())
+    }
+
     fn open_with(
         &self,
         device: Device,
@@ -147,8 +156,9 @@ impl DenseArgs {
         let queries = match &self.query_vectors {
             Some(path) => QuerySource::Store(path.into()),
             None => {
-                let name = self.model.as_deref().unwrap_or_default();
-                let encoder = model::load(name, &self.model_args, engine, ui)?;
+                let given = self.model.as_ref().map(ToString::to_string);
+                let name = given.map_or_else(|| self.model_of_store(engine, ui), Ok)?;
+                let encoder = model::load(&name, &self.model_args, engine, ui)?;
                 QuerySource::Encoder { encoder, assume_model: self.assume_model }
             }
         };
