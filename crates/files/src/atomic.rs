@@ -340,15 +340,16 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("private");
-        for mode in [0o600, 0o444] {
-            fs::write(&path, "old")?;
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
-            let mut file = AtomicFile::create(&path)?;
-            file.write_all(b"new")?;
-            file.commit()?;
-            assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, mode);
-            fs::remove_file(&path)?;
-        }
+        fs::write(&path, "old")?;
+        let permit = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode));
+        permit(0o600)?;
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(b"new")?;
+        file.commit()?;
+        assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, 0o600);
+        permit(0o444)?;
+        let refused = AtomicFile::create(&path).err().ok_or("it is read-only")?;
+        assert!(refused.to_string().contains("read-only"), "{refused}");
         Ok(())
     }
 
