@@ -88,8 +88,8 @@ pub struct Failure {
     error: AnyError,
     /// What was being done, the widest first.
     context: Vec<String>,
-    /// A setting whose flag has another name in this command.
-    flag: Option<(Setting, &'static str)>,
+    /// Settings whose flags have other names in this command.
+    renamed: Vec<(Setting, &'static str)>,
     /// The file that was written, if it is not stdout.
     output: Option<PathBuf>,
     /// The flags that the command has, once they are known.
@@ -98,7 +98,7 @@ pub struct Failure {
 
 impl<E: Into<AnyError>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { error: error.into(), context: Vec::new(), flag: None, output: None, flags: None }
+        Self { error: error.into(), context: Vec::new(), renamed: Vec::new(), output: None, flags: None }
     }
 }
 
@@ -161,9 +161,9 @@ impl Failure {
     }
 
     fn hint(&self) -> Option<String> {
-        let named = |setting| match self.flag {
-            Some((other, flag)) if other == setting => flag.to_owned(),
-            _ => flags::flag(setting),
+        let named = |setting| {
+            let renamed = self.renamed.iter().find(|(other, _)| *other == setting);
+            renamed.map_or_else(|| flags::flag(setting), |(_, flag)| (*flag).to_owned())
         };
         let remedy = self.error.remedy()?;
         let is_there = |setting| self.flags.as_ref().is_none_or(|flags| flags.contains(&named(setting)));
@@ -231,7 +231,12 @@ impl<T, E: Into<Failure>> Context<T> for Result<T, E> {
     }
 
     fn with_flag(self, setting: Setting, flag: &'static str) -> Result<T> {
-        self.map_err(|error| Failure { flag: Some((setting, flag)), ..error.into() })
+        self.map_err(|error| {
+            let mut failure: Failure = error.into();
+            // The first name is that of the narrower place.
+            failure.renamed.push((setting, flag));
+            failure
+        })
     }
 }
 

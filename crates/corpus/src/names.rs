@@ -45,6 +45,8 @@ pub struct Names {
     pub context: Vec<String>,
     /// Whether a user gave one of them, so that a file without it is an error.
     pub(crate) are_given: bool,
+    /// Whether a user gave the name of identifiers. Otherwise queries may have none.
+    pub(crate) id_is_given: bool,
     /// Whether a user gave the name of titles, where there may be titles. Otherwise they are optional.
     pub(crate) title_is_given: bool,
 }
@@ -80,6 +82,7 @@ impl ColumnNames {
             text: names(&self.text, usual.text),
             context: names(&self.context, &[]),
             are_given: !self.are_usual(),
+            id_is_given: self.id.is_some(),
             title_is_given: self.title.is_some() && !usual.title.is_empty(),
         }
     }

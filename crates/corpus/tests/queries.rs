@@ -59,6 +59,26 @@ fn identifiers_are_in_every_record_or_in_none() -> Outcome {
 }
 
 #[test]
+fn a_name_that_was_given_must_be_there() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let input = Input::File(directory.path().join("q.jsonl"));
+    std::fs::write(input.path().unwrap(), "{\"id\": \"7\", \"text\": \"a\"}\n")?;
+    let columns = |id: Option<&str>, text: Option<&str>| ColumnNames {
+        id: id.map(str::to_owned),
+        text: text.map(str::to_owned),
+        ..ColumnNames::default()
+    };
+    let read = |columns| {
+        let options = ReadOptions { columns, ..ReadOptions::default() };
+        read_queries(std::slice::from_ref(&input), &options).map(|(queries, _)| queries)
+    };
+    assert_eq!(read(columns(Some("id"), Some("text")))?, [query("7", "a", &[])]);
+    assert_error(read(columns(Some("number"), None)), &["line 1", "no identifier", "expected number"]);
+    assert_error(read(columns(None, Some("words"))), &["line 1", "no text", "with words"]);
+    Ok(())
+}
+
+#[test]
 fn entity_questions_take_their_ids_from_the_file_when_there_are_several() -> Outcome {
     let array = r#"[{"question": "What is the capital of A?", "answers": ["B", "C"]}, {"question": "D?", "answers": []}]"#;
     let one = [query("0", "What is the capital of A?", &["B", "C"]), query("1", "D?", &[])];

@@ -20,7 +20,7 @@ pub struct EvaluationArgs {
     #[command(flatten)]
     qrels: QrelsSetsArgs,
 
-    /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<InputPath>,
 

@@ -75,6 +75,17 @@ impl CollectionArgs {
         }
     }
 
+    /// The flags, and which of them are given.
+    pub fn flags(&self) -> [(&'static str, bool); 4] {
+        let ColumnArgs { id_column, title_column, text_column } = &self.columns;
+        [
+            (CORPUS_FORMAT, self.has_format()),
+            ("--id-column", id_column.is_some()),
+            ("--title-column", title_column.is_some()),
+            ("--text-column", text_column.is_some()),
+        ]
+    }
+
     /// The names of fields and columns.
     pub fn columns(&self) -> ColumnNames {
         self.columns.names()

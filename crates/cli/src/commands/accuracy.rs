@@ -21,7 +21,7 @@ use crate::ui::Ui;
 /// question without results is not answered. The collection is read once, and no text is kept.
 #[derive(Debug, clap::Args)]
 pub struct AccuracyArgs {
-    /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 

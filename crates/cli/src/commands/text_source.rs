@@ -41,7 +41,7 @@ pub fn collection(
     if let Some((count, first)) = source.unwritable_ids() {
         ui.warning(format!(
             "{} with white space ({first}): a TREC run of this collection will need \
-             `search --tab-separated`, which takes spaces inside identifiers alone",
+             `search --tab-separated`, whose columns are separated only by tabs",
             counted(*count, "identifier")
         ));
     }

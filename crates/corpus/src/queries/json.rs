@@ -5,7 +5,7 @@ use toller_ir::Query;
 
 use crate::ColumnNames;
 use crate::error::{BadKind, CorpusError, Place, Wrong};
-use crate::names::{Names, Usual};
+use crate::names::{Names, Usual, either};
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
 use crate::text::{Object, Owned, RecordLines, Shape, for_each_element};
@@ -64,7 +64,7 @@ struct Records {
 impl Records {
     fn query(&mut self, mut fields: Object<'_>, row: u64, sink: &QuerySink) -> Result<Query, Wrong> {
         let id = fields.take(&self.names.id)?;
-        let with_ids = *self.with_ids.get_or_insert(id.is_some());
+        let with_ids = *self.with_ids.get_or_insert(id.is_some() || self.names.id_is_given);
         let id = match id {
             Some(id) if with_ids => id.id("identifier")?,
             None if !with_ids => sink.row_id(row),
@@ -73,15 +73,19 @@ impl Records {
                 return Err(Wrong::new(BadKind::ExtraColumn, found, "none, as in the file's first record"));
             }
             None => {
-                let expected = "_id, id, qid, query_id or question_id, as in the file's first record";
+                let of_first = if self.names.id_is_given { "" } else { ", as in the file's first record" };
+                let expected = format!("{}{of_first}", either(&self.names.id));
                 return Err(Wrong::new(BadKind::MissingField, "no identifier".to_owned(), expected));
             }
         };
-        let text = fields
-            .take(&self.names.text)?
-            .ok_or_else(|| Wrong::new(BadKind::MissingField, format!("no text for query {id}"), EXPECTED))?;
+        let text = fields.take(&self.names.text)?.ok_or_else(|| self.no_text(&id))?;
         let answers = fields.take(ANSWERS)?.unwrap_or_default();
         let strings = answers.to_strings().ok_or_else(|| answers.wrong("answers", "a list of strings"))?;
         Ok(Query { id, text: text.into_text("text")?, answers: strings })
+    }
+
+    fn no_text(&self, id: &str) -> Wrong {
+        let expected = format!("a JSON object with {}", either(&self.names.text));
+        Wrong::new(BadKind::MissingField, format!("no text for query {id}"), expected)
     }
 }

@@ -89,7 +89,7 @@ def index(
 
     `corpus` and its columns are given as to `encode`.
 
-    Texts become terms by `language` ("en", "de", "zh" ...) or by `analyzer` ("english", "whitespace",
+    Texts become terms by `language` ("en", "de", "zh" ...) or by `analyzer` ("standard", "whitespace",
     "wordpiece:MODEL" ...). `doc_vectors` keeps the terms of each document, for RM3 and Rocchio.
     """
     if (language is None) == (analyzer is None):

@@ -22,7 +22,7 @@ use crate::ui::Ui;
 /// the grades in the browser and saves them as CSV; a sheet has an empty column grade.
 #[derive(Debug, clap::Args)]
 pub struct PackagesArgs {
-    /// Runs (TREC, MS MARCO or Tevatron)
+    /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader)
     #[arg(value_name = "RUN", required_unless_present = "pairs")]
     runs: Vec<InputPath>,
 

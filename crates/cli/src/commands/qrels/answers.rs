@@ -19,7 +19,7 @@ use crate::ui::Ui;
     override_usage = "toller qrels answers [OPTIONS] --output <FILE> --queries <FILE>...\n           --corpus <FILE>... <RUN>..."
 )]
 pub struct AnswersArgs {
-    /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 

@@ -101,7 +101,7 @@ impl SearchArgs {
     /// Refuses flags that are for typed queries.
     fn check_shown(&self) -> Result<(), UsageError> {
         let flags = [("--corpus", !self.corpus.is_empty()), ("--explain", self.explain)];
-        match first_given(flags) {
+        match first_given(flags.into_iter().chain(self.collection.flags())) {
             None => Ok(()),
             Some(flag) => Err(UsageError::new(
                 format!("{flag} is for hits that are shown here, and these are written to a run"),
