@@ -58,15 +58,17 @@ fn object(model: &KnownModel) -> Value {
 fn properties(model: &KnownModel) -> String {
     let mut rows = Vec::new();
     for (name, value) in object(model).as_object().into_iter().flatten() {
-        let texts = match value {
-            Value::Null => continue,
-            Value::Object(fields) => {
-                fields.iter().map(|(role, text)| (format!("{name} {role}"), text)).collect()
+        match value {
+            Value::Null => {}
+            Value::String(text) => rows.push(vec![name.clone(), text.clone()]),
+            // In quotes: blanks at the end of a prompt count.
+            Value::Object(prompts) => {
+                rows.extend(
+                    prompts.iter().map(|(role, text)| vec![format!("{name} {role}"), text.to_string()]),
+                );
             }
-            other => vec![(name.clone(), other)],
-        };
-        let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        rows.extend(texts.into_iter().map(|(name, value)| vec![name, shown(value)]));
+            other => rows.push(vec![name.clone(), other.to_string()]),
+        }
     }
     table(&rows, &[Align::Left, Align::Left])
 }

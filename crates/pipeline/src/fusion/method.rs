@@ -42,7 +42,7 @@ pub static METHODS: [Method; 12] = {
         method(
             "interpolate",
             &["interpolation"],
-            "Scores from 0 to 1, 0 where a run has not the document: the paper of Mr. TyDi",
+            "Scores from 0 to 1, and 0 for a document that a run does not have: the paper of Mr. TyDi",
             (Scaled(MinMax), Zero, Sum),
         ),
         // The script of Mr. TyDi's authors, and Pyserini.
