@@ -115,7 +115,7 @@ fn files_are_compared_with_what_is_known() {
     assert!(list.lines().count() == 74 && list.contains("beir/scifact "), "{list}");
     workspace.toller("data list beir/nothing").fails(2, &["no known collection is called beir/nothing"]);
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
-    let other = "passages: 1, but 5183 are known";
+    let other = "passages: found 1, expected 5183";
     workspace.toller("data list beir/scifact corpus.jsonl").fails(1, &[other]);
     workspace.toller("data beir corpus.jsonl --known beir/scifact --output built").fails(1, &[other]);
     assert!(!workspace.path("built/corpus.jsonl").exists());

@@ -167,7 +167,9 @@ fn what_is_wrong_is_reported() {
     workspace.write("none.csv", "a,b\n1,2\n");
     workspace.toller("diff --tally none.csv").fails(1, &["none.csv: there is no column \"category\""]);
     workspace.write("bad.csv", "gain,category\nlots,x\n");
-    workspace.toller("diff --tally bad.csv").fails(1, &["bad.csv:2: the gain \"lots\" is not a number"]);
+    workspace
+        .toller("diff --tally bad.csv")
+        .fails(1, &["bad.csv, line 2: the gain \"lots\" is not a number"]);
     workspace.write("few.jsonl", "{\"_id\": \"a\", \"text\": \"t\"}\n");
     workspace
         .runs("diff before.run after.run --qrels qrels.txt --corpus few.jsonl")

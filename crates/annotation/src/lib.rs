@@ -9,6 +9,7 @@ mod error;
 mod package;
 mod pool;
 mod ratings;
+mod sheet;
 mod vote;
 
 pub use agreement::{Agreement, PairAgreement, agreement};
@@ -16,4 +17,5 @@ pub use error::{AnnotationError, Contradiction};
 pub use package::{Package, packages};
 pub use pool::{Pair, Pool};
 pub use ratings::{Rating, Ratings};
+pub use sheet::{Row, Sheet, SheetProblem};
 pub use vote::{Outcome, Vote, vote};

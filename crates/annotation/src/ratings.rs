@@ -5,6 +5,7 @@ use std::io::Read;
 
 use crate::error::{AnnotationError, Contradiction};
 use crate::pool::Pair;
+use crate::sheet::{Sheet, SheetProblem};
 
 /// A grade that somebody gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,69 +50,40 @@ impl Ratings {
 
     /// Reads a sheet: CSV with the columns `query_id`, `doc_id` and `grade`, and `annotator` if one file
     /// holds the work of several. Rows without an annotator count as the work of `annotator`. Rows without a
-    /// grade are counted. Columns are separated by commas, or by semicolons or tabs, as spreadsheets of other
-    /// languages write them.
+    /// grade are counted.
     ///
     /// # Errors
     /// If a column is missing, a grade is not a whole number, or a person contradicts herself.
-    pub fn read(&mut self, sheet: &str, annotator: &str, mut from: impl Read) -> Result<(), AnnotationError> {
-        let wrong = |line: Option<usize>, problem: String| AnnotationError::Sheet {
-            sheet: sheet.to_owned(),
-            line,
-            problem,
-        };
-        let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes).map_err(|error| wrong(None, error.to_string()))?;
-        let Ok(text) = str::from_utf8(&bytes) else {
-            return Err(wrong(None, "the text is not UTF-8; save it as CSV UTF-8".to_owned()));
-        };
-        let text = text.trim_start_matches('\u{feff}');
-        // The reader counts one line too few if lines end in "\r\n".
-        let line_at = |position: &csv::Position| {
-            let before = text.bytes().take(position.byte() as usize + 1);
-            before.filter(|byte| *byte == b'\n').count() + 1
-        };
-        let csv_error = |error: &csv::Error| wrong(error.position().map(line_at), error.to_string());
-        let head = text.lines().next().unwrap_or_default();
-        let mut reader = csv::ReaderBuilder::new().delimiter(separator(head)).from_reader(text.as_bytes());
-        let headers = reader.headers().map_err(|error| csv_error(&error))?.clone();
-        let place = |name: &str| headers.iter().position(|header| header.trim() == name);
-        let column =
-            |name: &str| place(name).ok_or_else(|| wrong(None, format!("there is no column {name:?}")));
-        let (query, document, grade) = (column("query_id")?, column("doc_id")?, column("grade")?);
-        let who = place("annotator");
-        for row in reader.records() {
-            let row = row.map_err(|error| csv_error(&error))?;
-            let cell = |column: usize| row.get(column).unwrap_or_default().trim();
-            if cell(grade).is_empty() {
+    pub fn read(&mut self, sheet: &str, annotator: &str, from: impl Read) -> Result<(), AnnotationError> {
+        let name = sheet;
+        let bad =
+            |SheetProblem { line, problem }| AnnotationError::Sheet { sheet: name.to_owned(), line, problem };
+        let sheet = Sheet::read(from).map_err(bad)?;
+        let [query, document, grade] =
+            ["query_id", "doc_id", "grade"].map(|name| sheet.column(name).map_err(bad));
+        let (query, document, grade) = (query?, document?, grade?);
+        let who = sheet.place("annotator");
+        for row in sheet.rows() {
+            if row.cell(grade).is_empty() {
                 self.empty += 1;
                 continue;
             }
-            // It is looked for only where something is wrong: that takes the time of reading all before.
-            let line = || row.position().map_or(0, line_at);
-            let grade = whole_number(cell(grade)).ok_or_else(|| {
-                wrong(Some(line()), format!("the grade {:?} is not a whole number", cell(grade)))
-            })?;
-            let who = who.map(cell).filter(|who| !who.is_empty()).unwrap_or(annotator);
-            let pair = Pair { query_id: original(cell(query)), doc_id: original(cell(document)) };
+            let wrong = |problem: String| bad(SheetProblem { line: Some(row.line()), problem });
+            let grade = whole_number(row.cell(grade))
+                .ok_or_else(|| wrong(format!("the grade {:?} is not a whole number", row.cell(grade))))?;
+            let who = who.map(|who| row.cell(who)).filter(|who| !who.is_empty()).unwrap_or(annotator);
+            let pair = Pair { query_id: original(row.cell(query)), doc_id: original(row.cell(document)) };
             if pair.query_id.is_empty() || pair.doc_id.is_empty() {
-                return Err(wrong(Some(line()), "a grade without a query_id or a doc_id".to_owned()));
+                return Err(wrong("a grade without a query_id or a doc_id".to_owned()));
             }
             self.add(pair, who, grade).map_err(|contradiction| AnnotationError::Contradiction {
-                sheet: sheet.to_owned(),
-                line: line(),
+                sheet: name.to_owned(),
+                line: row.line(),
                 contradiction,
             })?;
         }
         Ok(())
     }
-}
-
-/// What separates the columns of a sheet, by its header.
-fn separator(head: &str) -> u8 {
-    let count = |separator: &u8| head.bytes().filter(|byte| byte == separator).count();
-    // Of equal counts, the last one.
-    [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',')
 }
 
 /// A grade, also as programs write it for which a column with empty cells has fractions: `1.0`.

@@ -80,7 +80,7 @@ impl ShardIndex {
     /// Reads an index.
     ///
     /// # Errors
-    /// A file that cannot be read or is no index; shards outside its folder.
+    /// A file that cannot be read or is not an index; shards outside its folder.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let index: Self = required_json(path)?;
         match index.weight_map.values().find(|shard| shard.contains('/')) {

@@ -115,9 +115,11 @@ impl Failure {
         self
     }
 
-    /// Says which command failed, so that no hint names a flag that it does not have.
+    /// Says which command failed, so that no hint names a flag that it does not have. Of a step of a recipe,
+    /// the step's command is known first.
     pub fn of_command(self, command: &clap::Command) -> Self {
-        Self { flags: Some(flags::of_command(command)), ..self }
+        let flags = self.flags.unwrap_or_else(|| flags::of_command(command));
+        Self { flags: Some(flags), ..self }
     }
 
     /// How to go on, if the user stopped the work.

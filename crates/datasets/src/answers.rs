@@ -27,7 +27,7 @@ pub enum MatchMode {
     /// As regular expressions of Python, in any case; `^` and `$` are the ends of lines. CuratedTREC's
     /// answers are some.
     Patterns,
-    /// As a sequence of characters, in any case and compatible form (NFKD), whatever the spaces. In scripts
+    /// As a sequence of characters, in any case and compatible form (NFKC), whatever the spaces. In scripts
     /// without spaces between words, an answer is seldom a token.
     Characters,
 }
@@ -54,9 +54,9 @@ enum Pattern {
 }
 
 impl AnswerMatcher {
-    /// For a question with these answers. Tokens and patterns are compared in decomposed form (NFD). A pattern that is not a regular
-    /// expression never matches ([`refused_patterns`] finds it), and an answer without a token or a character
-    /// matches every passage: both as in DPR's script.
+    /// For a question with these answers. Tokens and patterns are compared in decomposed form (NFD). A
+    /// pattern that is not a regular expression never matches ([`refused_patterns`] finds it), and an answer
+    /// without a token or a character matches every passage: both as in DPR's script.
     pub fn new<'a>(answers: impl IntoIterator<Item = &'a str>, mode: MatchMode) -> Self {
         let answers = answers.into_iter();
         let answers = match mode {
@@ -128,13 +128,16 @@ impl PreparedText {
 /// Whether a character is not seen: control characters and marks of direction and of joins.
 fn is_invisible(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The characters of a text that are compared.
 fn characters(text: &str) -> String {
-    let kept = text.nfkd().filter(|character| !character.is_whitespace() && !is_invisible(*character));
-    kept.collect::<String>().to_lowercase()
+    let kept = text.nfkc().filter(|character| !character.is_whitespace() && !is_invisible(*character));
+    // Not all at once: a sigma at the end of a word has a form of its own.
+    kept.flat_map(char::to_lowercase)
+        .map(|character| if character == 'ς' { 'σ' } else { character })
+        .collect()
 }
 
 fn decomposed(text: &str) -> String {
@@ -148,7 +151,8 @@ pub(crate) fn word_tokens(text: &str) -> Vec<String> {
     found.map(|token| token.as_str().to_lowercase()).collect()
 }
 
-/// Whether an answer is in a script without spaces between words, so that [`MatchMode::Tokens`] seldom finds it.
+/// Whether an answer is in a script without spaces between words, so that [`MatchMode::Tokens`] seldom finds
+/// it.
 #[must_use]
 pub fn is_unspaced(answer: &str) -> bool {
     UNSPACED.as_ref().is_some_and(|script| script.is_match(answer))
@@ -279,6 +283,9 @@ mod tests {
         let text = "1964年\u{ff11}\u{ff10}月、第18回夏季オリンピックが東京で開催された。";
         assert!(is_in("東京", text) && is_in("10月", text) && is_in("夏季 オリンピック", text));
         assert!(!is_in("大阪", text) && !by_tokens("東京", text));
+        // A letter is not a part of another.
+        assert!(!is_in("はし", "はじめ") && !is_in("서우", "서울") && !is_in("cafe", "caf\u{e9}"));
+        assert!(is_in("ΟΔΟΣ", "οδος αβγ") && is_in("Οδός", "\u{202a}ΟΔΌΣ\u{202c}ΑΒΓ"));
         assert!(is_in("\u{e9}tat", "l'E\u{301}TAT") && is_in("\u{200b}", "text"));
         assert!(
             is_unspaced("東京") && is_unspaced("กรุงเทพ") && !is_unspaced("Paris") && !is_unspaced("서울")

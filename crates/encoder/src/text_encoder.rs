@@ -207,6 +207,12 @@ impl TextEncoder {
         self.model.dim
     }
 
+    /// The numbers of the last layer's state of a token.
+    #[must_use]
+    pub fn state_dim(&self) -> usize {
+        self.model.plan.config.hidden
+    }
+
     /// Texts are truncated to this many tokens, special tokens included.
     #[must_use]
     pub fn max_length(&self) -> usize {

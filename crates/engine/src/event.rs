@@ -23,8 +23,8 @@ pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Long work goes on: `done` of `total` bytes (or rows, of a table in memory), where the total is known. The
-    /// first report of a piece of work is its start.
+    /// Long work goes on: `done` of `total` bytes (or rows, of a table in memory), where the total is known.
+    /// The first report of a piece of work is its start.
     Progress {
         /// Which work.
         work: Work<'a>,

@@ -53,8 +53,8 @@ impl QueryDifference {
     }
 }
 
-/// What two runs retrieved for a query on which they have these values. Documents of at least the grade `level`
-/// are relevant. The first `shown` documents of each ranking are kept.
+/// What two runs retrieved for a query on which they have these values. Documents of at least the grade
+/// `level` are relevant. The first `shown` documents of each ranking are kept.
 ///
 /// # Errors
 /// If a document is listed twice or a score is not a number.

@@ -64,7 +64,8 @@ impl Input {
 
     /// The file's name without its directories; of a spooled input, the name of what it is a copy of. `None`
     /// for standard input and for names that are not UTF-8.
-    pub(crate) fn file_name(&self) -> Option<&str> {
+    #[must_use]
+    pub fn file_name(&self) -> Option<&str> {
         let path = match self {
             Self::File(path) => path,
             Self::Object(url) => Path::new(url),

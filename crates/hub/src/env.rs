@@ -66,6 +66,7 @@ variables! {
     SSL_CERT_FILE: "Certificates (PEM) to trust instead of the built-in ones, as behind a company's proxy";
     REQUESTS_CA_BUNDLE: "The same, as Python's requests names it";
     TOLLER_WATCH_LAUNCHES: "Set: print every launch of a kernel on a GPU, and wait for it";
+    RAYON_NUM_THREADS: "Threads to compute with, unless a command is given another number";
     SLURM_ARRAY_TASK_ID: "Number of this task of a Slurm job array";
     SLURM_ARRAY_TASK_COUNT: "Tasks of the Slurm job array";
     SLURM_ARRAY_TASK_MIN: "Number of the Slurm job array's first task";

@@ -79,7 +79,7 @@ impl HeatMap {
             chart.draw_series([Rectangle::new(corners, between(share).filled())])?;
             if columns <= MOST_COLUMNS_WITH_NUMBERS {
                 let ink = if share >= WHITE_FROM { WHITE } else { INK };
-                // Without the zero of 0.678, which all numbers have.
+                // Without a leading zero, for room.
                 let number = format!("{value:.3}");
                 let number = number.strip_prefix('0').unwrap_or(&number).to_owned();
                 chart.draw_series([Text::new(number, (x + 0.5, y + 0.5), anchored(9, ink, HPos::Center))])?;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
+use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
@@ -229,12 +229,8 @@ fn within(rows: Option<(usize, usize)>, count: usize) -> Result<Range<usize>, Fa
 
 /// The numbers of rows. A mask is refused: its values would be taken for the rows 0 and 1.
 fn row_numbers(allowed: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-    // Millions of numbers, of which each would become an object of Python.
-    if let Ok(rows) = allowed.extract::<PyReadonlyArray1<'_, i64>>() {
-        return rows.as_array().iter().map(|row| row_number(*row)).collect();
-    }
-    if let Ok(rows) = allowed.extract::<PyReadonlyArray1<'_, u32>>() {
-        return Ok(rows.as_array().to_vec());
+    if let Some(rows) = rows_of_array(allowed) {
+        return rows;
     }
     let number = |row: PyResult<Bound<'_, PyAny>>| -> PyResult<u32> {
         let row = row?;
@@ -253,8 +249,15 @@ fn row_numbers(allowed: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     allowed.try_iter()?.map(number).collect()
 }
 
-fn row_number(row: i64) -> PyResult<u32> {
-    u32::try_from(row).map_err(|_| not_a_row(row))
+/// The rows of an array of integers: of millions, each would become an object of Python. The crate reads
+/// wrong numbers of arrays that are not aligned.
+fn rows_of_array(allowed: &Bound<'_, PyAny>) -> Option<PyResult<Vec<u32>>> {
+    allowed.cast::<PyUntypedArray>().ok().filter(|array| array.is_aligned())?;
+    if let Ok(rows) = allowed.extract::<PyReadonlyArray1<'_, i64>>() {
+        let number = |row: &i64| u32::try_from(*row).map_err(|_| not_a_row(row));
+        return Some(rows.as_array().iter().map(number).collect());
+    }
+    allowed.extract::<PyReadonlyArray1<'_, u32>>().ok().map(|rows| Ok(rows.as_array().to_vec()))
 }
 
 fn not_a_row(row: impl fmt::Display) -> PyErr {

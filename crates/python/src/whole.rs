@@ -12,6 +12,8 @@ pub(crate) fn whole<'a, 'py, T: FromPyObject<'a, 'py>>(given: &'a Bound<'py, PyA
         if !error.is_instance_of::<PyOverflowError>(given.py()) {
             return error;
         }
-        Failed::invalid(format!("{given} is out of range")).hint("give a whole number of at least 0").into()
+        Failed::invalid(format!("{given} is out of range"))
+            .hint("give a whole number of at least 0 that is not this large")
+            .into()
     })
 }

@@ -51,7 +51,9 @@ def test_allowed_rows() -> None:
     _, rows = index.search(collection[:2], k=5, allowed=[7, 50, 3])
     assert rows.shape == (2, 3) and set(rows[0]) == {3, 7, 50}
     arrays = [np.array([7, 50, 3], dtype=dtype) for dtype in (np.int64, np.uint32, np.int32, np.uint64)]
-    for allowed in ({7, 50, 3}, *arrays, np.array([7, 0, 50, 0, 3])[::2], iter([7, 50, 3])):
+    packed = np.zeros(3, dtype=[("id", "<i8"), ("x", "<i4")])
+    packed["id"] = [7, 50, 3]
+    for allowed in ({7, 50, 3}, *arrays, packed["id"], np.array([7, 0, 50, 0, 3])[::2], iter([7, 50, 3])):
         assert (index.search(collection[:2], k=5, allowed=allowed)[1] == rows).all()
     for mask in ([True] * 100, np.ones(100, dtype=bool)):
         with pytest.raises(toller.InvalidArgument, match="allowed is a mask") as refused:

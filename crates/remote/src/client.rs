@@ -42,11 +42,14 @@ pub struct Client {
 
 /// A builder of one of the three with the settings that concern it.
 macro_rules! build {
-    ($client:expr, $url:expr, $variables:expr, $builder:expr, $key:ty) => {{
-        let settings = $variables
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse::<$key>().ok()?, value)));
-        let builder = settings.fold($builder, |builder, (key, value)| builder.with_config(key, value));
+    ($client:expr, $url:expr, $builder:expr, $key:ty) => {{
+        let mut builder = $builder;
+        for (name, value) in &$client.variables {
+            if let Ok(key) = name.to_ascii_lowercase().parse::<$key>() {
+                settings::check(name, value)?;
+                builder = builder.with_config(key, value);
+            }
+        }
         let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() };
         let builder = builder.with_url($url).with_retry(retry).with_http_connector($client.connector.clone());
         builder.build().map(|store| Arc::new(store) as Arc<dyn ObjectStore>)
@@ -69,7 +72,7 @@ impl Client {
         if let Some(bucket) = buckets.get(&key) {
             return Ok(Arc::clone(bucket));
         }
-        let (at, variables) = (url.bucket_url(), settings::of_provider(url.scheme, &self.variables)?);
+        let at = url.bucket_url();
         let built = match url.scheme {
             Scheme::S3 => {
                 // A sum of each request lets the server notice damage on the way. Not every server with the
@@ -77,10 +80,10 @@ impl Client {
                 let amazon = AmazonS3Builder::new()
                     .with_checksum_algorithm(Checksum::SHA256)
                     .with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");
-                build!(self, at, variables, amazon, AmazonS3ConfigKey)
+                build!(self, at, amazon, AmazonS3ConfigKey)
             }
-            Scheme::Gs => build!(self, at, variables, GoogleCloudStorageBuilder::new(), GoogleConfigKey),
-            Scheme::Az => build!(self, at, variables, MicrosoftAzureBuilder::new(), AzureConfigKey),
+            Scheme::Gs => build!(self, at, GoogleCloudStorageBuilder::new(), GoogleConfigKey),
+            Scheme::Az => build!(self, at, MicrosoftAzureBuilder::new(), AzureConfigKey),
         };
         let bucket = built.map_err(|error| RemoteError::of(&error))?;
         buckets.insert(key, Arc::clone(&bucket));

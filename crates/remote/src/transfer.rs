@@ -210,7 +210,8 @@ pub(crate) fn continues(new: &Manifest, old: &Manifest) -> bool {
         && (new.complete || !old.complete)
 }
 
-/// Does `work` for all items, some of them at the same time. An error ends it; of several, that of the first item.
+/// Does `work` for all items, some of them at the same time. An error ends it; of several, that of the first
+/// item.
 pub(crate) fn for_each<T: Sync>(
     items: &[T],
     work: impl Fn(&T) -> Result<(), TransferError> + Sync,

@@ -33,7 +33,8 @@ impl ObjectUrl {
         let scheme = [Scheme::S3, Scheme::Gs, Scheme::Az].into_iter().find(|known| known.name() == scheme);
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         let key = key.trim_end_matches('/');
-        let is_named = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        // Azure has containers of its own, such as `$web`.
+        let is_named = |character: char| character.is_ascii_alphanumeric() || "-_.$".contains(character);
         if bucket.is_empty() || !bucket.chars().all(is_named) || Path::parse(key).is_err() {
             return Err(wrong());
         }

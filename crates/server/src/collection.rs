@@ -202,7 +202,7 @@ pub(crate) struct Collection {
     plain: Scheduler<Searching>,
     reranked: Option<Scheduler<Searching>>,
     /// The ordinals of each system's documents, once somebody asked for one.
-    ordinals: [OnceCell<Arc<Ordinals>>; System::ALL.len()],
+    ordinals: [Arc<OnceCell<Arc<Ordinals>>>; System::ALL.len()],
 }
 
 impl Collection {
@@ -272,9 +272,16 @@ impl Collection {
     /// The ordinals of a system's documents. The first call reads all identifiers, while others wait.
     pub(crate) async fn ordinals(&self, system: System) -> Result<Arc<Ordinals>, Failure> {
         let searcher = self.systems.get(system)?;
+        let cell = self.ordinals[system as usize].clone();
+        if let Some(known) = cell.get() {
+            return Ok(known.clone());
+        }
         let read = move || Ordinals::of(&*searcher).map_err(|error| Failure::of(Reason::Backend, &error));
-        let known = self.ordinals[system as usize].get_or_try_init(|| blocking(move || read().map(Arc::new)));
-        known.await.cloned()
+        // A task of its own: what was read stays, though the client that asked first may be gone.
+        let reading =
+            async move { cell.get_or_try_init(|| blocking(move || read().map(Arc::new))).await.cloned() };
+        let panicked = |_| Err(Failure::new(Reason::Backend, "the request failed unexpectedly"));
+        tokio::spawn(reading).await.unwrap_or_else(panicked)
     }
 
     /// The filter that `lists` is in a system. Identifiers that the system does not have filter nothing.

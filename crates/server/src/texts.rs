@@ -52,7 +52,7 @@ pub(crate) async fn on_texts<T: Send + 'static>(
     if bytes <= SHORT { work() } else { blocking(work).await }
 }
 
-/// Reads or writes JSON: where it is, or so that it holds nobody up if it is large.
+/// Reads or writes JSON. While it does so with much of it, another thread takes over what else waits here.
 pub(crate) fn as_json<T>(is_large: bool, work: impl FnOnce() -> T) -> T {
     if is_large { tokio::task::block_in_place(work) } else { work() }
 }

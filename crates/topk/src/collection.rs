@@ -235,8 +235,9 @@ impl<'a> Collection<'a> {
         }
     }
 }
-/// The place of the first number that is not finite. Blocks are summed up first: a loop that may end anywhere is
-/// not vectorized.
+
+/// The place of the first number that is not finite. Blocks are summed up first: a loop that may end anywhere
+/// is not vectorized.
 fn first_not_finite(numbers: &[f32]) -> Option<usize> {
     const BLOCK: usize = 1024;
     let has_any = |block: &[f32]| block.iter().fold(false, |any, number| any | !number.is_finite());

@@ -123,9 +123,9 @@ pub fn convert(source: &Path, output: &Path, options: &ConvertOptions) -> Result
 
 fn convert_into(output: &Path, source: &Path, options: &ConvertOptions) -> Result<Converted, ConvertError> {
     let source = Source::find(source, options)?;
-    if let Kind::PyTorch(directory) = &source.kind {
+    if let Kind::PyTorch { directory, weights } = &source.kind {
         options.check_unused(directory)?;
-        return pytorch::convert(directory, output);
+        return pytorch::convert(directory, weights.as_deref(), output);
     }
     let config = SourceConfig::read(source.config()?)?;
     let vocabulary = Vocabulary::read(source.vocabulary()?)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use toller_files::{FileError, names_in};
+use toller_files::{FileError, names_in, parent};
 
 use super::contents::Contents;
 use super::{ConvertError, ConvertOptions};
@@ -32,7 +32,12 @@ pub(super) enum Kind {
     /// All variables in one file.
     Combined(PathBuf),
     /// A directory of PyTorch weights.
-    PyTorch(PathBuf),
+    PyTorch {
+        /// The model's.
+        directory: PathBuf,
+        /// The weights, if they were named.
+        weights: Option<PathBuf>,
+    },
 }
 
 /// RocketQA's `config.json`: where the parts of a model are.
@@ -58,7 +63,7 @@ const CONFIGS: [&str; 3] = ["ernie_config.json", "model_config.json", "config.js
 impl Source {
     /// Finds the checkpoint in the given file or directory, and the files next to it.
     pub(super) fn find(given: &Path, options: &ConvertOptions) -> Result<Self, ConvertError> {
-        let directory = if given.is_dir() { given } else { given.parent().unwrap_or(Path::new("")) };
+        let directory = if given.is_dir() { given } else { parent(given) };
         let rocketqa = if given.is_dir() { RocketQa::read(given)? } else { None };
         let checkpoint = rocketqa.as_ref().map(|parts| given.join(&parts.model_checkpoint_path));
         let kind = Kind::find(checkpoint.as_deref().unwrap_or(given))?;
@@ -134,7 +139,7 @@ impl Kind {
             }
         }
         if !choose_weights(&names.iter().map(String::as_str).collect::<Vec<_>>()).is_empty() {
-            return Ok(Self::PyTorch(path.to_owned()));
+            return Ok(Self::PyTorch { directory: path.to_owned(), weights: None });
         }
         if names.iter().any(|name| is_variable(name)) {
             return Ok(Self::Variables(path.to_owned()));
@@ -145,10 +150,9 @@ impl Kind {
     /// The form of a file, by its first bytes.
     fn of_file(path: &Path) -> Result<Self, ConvertError> {
         let start = start_of(path)?;
-        let directory = || path.parent().unwrap_or(Path::new("")).to_owned();
         let is_safetensors = path.extension().is_some_and(|extension| extension == "safetensors");
         if is_safetensors || start.starts_with(b"PK") || is_legacy(&start) {
-            return Ok(Self::PyTorch(directory()));
+            return Ok(Self::PyTorch { directory: parent(path).to_owned(), weights: Some(path.to_owned()) });
         }
         let is_pickle = start.first() == Some(&0x80);
         Ok(if is_pickle { Self::Pickle(path.to_owned()) } else { Self::Combined(path.to_owned()) })
@@ -156,8 +160,10 @@ impl Kind {
 
     /// The checkpoint's file or directory.
     pub(super) fn path(&self) -> &Path {
-        let (Self::Pickle(path) | Self::Variables(path) | Self::Combined(path) | Self::PyTorch(path)) = self;
-        path
+        match self {
+            Self::Pickle(path) | Self::Variables(path) | Self::Combined(path) => path,
+            Self::PyTorch { directory, weights } => weights.as_ref().unwrap_or(directory),
+        }
     }
 
     /// The bytes of its files.
@@ -177,7 +183,7 @@ impl Kind {
                 let program = read(&program_path)?;
                 Ok(Contents::Combined { path: path.clone(), bytes: read(path)?, program_path, program })
             }
-            Self::Pickle(path) | Self::PyTorch(path) => {
+            Self::Pickle(path) | Self::PyTorch { directory: path, .. } => {
                 Ok(Contents::Pickle { path: path.clone(), bytes: read(path)? })
             }
         }

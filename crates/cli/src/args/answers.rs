@@ -64,10 +64,10 @@ pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<()
     let answers = || questions.iter().flat_map(|query| &query.answers);
     let empty = answers().filter(|answer| AnswerMatcher::new([answer.as_str()], mode).is_in("")).count();
     if empty > 0 {
-        ui.warning(format!("{empty} of {} answers are empty, and so in every passage", answers().count()));
-    }
-    if mode == MatchMode::Tokens {
-        note_answers_that_are_no_words(questions, ui);
+        ui.warning(format!(
+            "{empty} of {} answers match the empty text, and so every passage",
+            answers().count()
+        ));
     }
     let refused = if mode == MatchMode::Patterns { refused_patterns(questions) } else { Vec::new() };
     if let Some(example) = refused.first() {
@@ -80,11 +80,11 @@ pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<()
     Ok(())
 }
 
-/// Answers of which one in so many is of another kind than words are worth a note.
+/// The part of all answers, one in this many, from which on other answers than words are worth a note.
 const FEW: usize = 10;
 
 /// Says that answers are in scripts without spaces, or look like patterns: few of them are found as words.
-fn note_answers_that_are_no_words(questions: &[Query], ui: &Ui) {
+fn note_answers_that_are_not_words(questions: &[Query], ui: &Ui) {
     let answers: Vec<&String> = questions.iter().flat_map(|query| &query.answers).collect();
     let count = |is: &dyn Fn(&str) -> bool| answers.iter().filter(|answer| is(answer)).count();
     let (unspaced, all) = (count(&is_unspaced), answers.len());
@@ -115,6 +115,9 @@ impl AnswerArgs {
     ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
         let (questions, files) = self.queries_input.read_by_file(&self.queries, skip_bad_lines, ui)?;
         check_answers(&questions, self.mode(), ui)?;
+        if self.mode() == MatchMode::Tokens {
+            note_answers_that_are_not_words(&questions, ui);
+        }
         Ok((questions, files))
     }
 

@@ -80,9 +80,7 @@ impl DenseArgs {
                 "--query-vectors and --queries both give the queries",
                 "give one of them",
             )),
-            _ => {
-                Err(UsageError::new("search needs queries", "give --model and --queries, or --query-vectors"))
-            }
+            _ => Err(UsageError::new("search needs queries", "give --queries or --query-vectors")),
         }
     }
 
@@ -139,7 +137,7 @@ impl DenseArgs {
         let store = engine.open_store(&self.dense[..1], false)?;
         let model = &store.manifest().spec.model;
         if !model.is_known() {
-            let message = "a store that was imported is searched for vectors, and these are texts";
+            let message = "the store does not name its model, so these texts cannot be encoded";
             return Err(UsageError::new(message, "give --model").into());
         }
         ui.status(format!("queries are encoded by the model of the store, {}", model.name));

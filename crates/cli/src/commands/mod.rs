@@ -39,6 +39,7 @@ mod verify;
 
 use clap::Subcommand;
 use toller_engine::check_threads;
+use toller_hub::env;
 
 use crate::args::Cli;
 use crate::error::{Remedied, UsageError};
@@ -142,20 +143,18 @@ fn start_threads(asked: Option<usize>) -> crate::Result<usize> {
     if let Some(threads) = asked {
         check(threads, "--threads")?;
         builder = builder.num_threads(threads);
-    } else if let Some(threads) = std::env::var_os(VARIABLE).filter(|threads| !threads.is_empty()) {
+    } else if let Some(threads) = env::RAYON_NUM_THREADS.get() {
         // Before they are started: that takes longer the more they are.
-        let number = threads.to_str().and_then(|threads| threads.parse().ok());
-        let wrong = || format!("{VARIABLE} is {}, which is not a number of threads", threads.display());
-        check(number.ok_or_else(|| UsageError::new(wrong(), "correct it, or give --threads"))?, VARIABLE)?;
+        let (name, number) =
+            (env::RAYON_NUM_THREADS.name, threads.to_str().and_then(|text| text.parse().ok()));
+        let wrong = || format!("{name} is {}, which is not a number of threads", threads.display());
+        check(number.ok_or_else(|| UsageError::new(wrong(), "correct it, or give --threads"))?, name)?;
     }
     builder
         .build_global()
         .map_err(|error| Remedied::without_remedy(format!("cannot start the threads: {error}")))?;
     Ok(rayon::current_num_threads())
 }
-
-/// The variable by which rayon knows the number of threads.
-const VARIABLE: &str = "RAYON_NUM_THREADS";
 
 /// Runs a command on this many threads, which are set up.
 fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {

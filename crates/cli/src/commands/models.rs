@@ -19,8 +19,8 @@ pub struct ModelsArgs {
     name: Option<String>,
 }
 
-/// Prints the table, or one model, or JSON. An unknown property is a hyphen, or null. A terminal that is too narrow
-/// for the sources shows the table without them.
+/// Prints the table, or one model, or JSON. An unknown property is a hyphen, or null. A terminal that is too
+/// narrow for the sources shows the table without them.
 pub fn run(args: &ModelsArgs, ui: &Ui) -> crate::Result<()> {
     let models = known_models()?;
     if let Some(name) = &args.name {

@@ -48,10 +48,11 @@ pub fn read_queries_by_file(
 ) -> Result<(Vec<Query>, Vec<QueriesOfFile>, SkipReport), CorpusError> {
     let mut sink = QuerySink::new(options.skip_bad_lines);
     let mut files = Vec::with_capacity(inputs.len());
-    for (input, name) in inputs.iter().zip(stems(inputs)) {
+    for (input, stem) in inputs.iter().zip(stems(inputs)) {
         let first = sink.count();
-        sink.begin(input, Some(&*name).filter(|_| inputs.len() > 1));
+        sink.begin(input, stem.filter(|_| inputs.len() > 1));
         read_into(InputReader::open(input)?, options, &mut sink)?;
+        let name = stem.map_or_else(|| input.to_string(), str::to_owned);
         files.push(QueriesOfFile { name, places: first..sink.count() });
     }
     let (queries, skipped) = sink.finish(inputs)?;

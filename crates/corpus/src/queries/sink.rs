@@ -8,18 +8,22 @@ use toller_ir::{Position, Query};
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::options::SkipReport;
 
-/// What each of several files is called: its name up to the first dot, or up to the last one where that is also
-/// another file's name (`P36.train.json`, `P36.dev.json`).
-pub(crate) fn stems(inputs: &[Input]) -> Vec<String> {
-    let stem = |input: &Input, whole: bool| match input.plain_name() {
-        None => input.to_string(),
-        Some(name) if whole => name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned(),
-        Some(name) => name.split('.').next().unwrap_or(name).to_owned(),
-    };
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    inputs.iter().for_each(|input| *counts.entry(stem(input, false)).or_default() += 1);
-    let is_shared = |input: &Input| counts.get(&stem(input, false)).is_some_and(|count| *count > 1);
-    inputs.iter().map(|input| stem(input, is_shared(input))).collect()
+/// What each of several files is called: its name up to the first dot, or up to the last one where that is
+/// also another file's name (`P36.train.json`, `P36.dev.json`). Standard input has no name.
+pub(crate) fn stems(inputs: &[Input]) -> Vec<Option<&str>> {
+    let names: Vec<Option<&str>> = inputs.iter().map(Input::plain_name).collect();
+    let shorts: Vec<Option<&str>> = names.iter().map(|name| name.map(short)).collect();
+    let is_shared = |stem: Option<&str>| shorts.iter().filter(|other| **other == stem).nth(1).is_some();
+    let of_shared = names.iter().map(|name| name.map(whole));
+    of_shared.zip(&shorts).map(|(whole, &short)| if is_shared(short) { whole } else { short }).collect()
+}
+
+fn short(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+fn whole(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 /// Collects the queries of all inputs.
@@ -46,8 +50,8 @@ impl QuerySink {
         }
     }
 
-    /// Begins the next input. One of several has a stem, with which identifiers from row numbers begin: `P36-0`
-    /// for the first row of `P36.test.json`.
+    /// Begins the next input. One of several has a stem, with which identifiers from row numbers begin:
+    /// `P36-0` for the first row of `P36.test.json`.
     pub(crate) fn begin(&mut self, input: &Input, stem: Option<&str>) {
         self.files.push(input.to_string());
         self.prefix = stem.map_or_else(String::new, |stem| format!("{stem}-"));

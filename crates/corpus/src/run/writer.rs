@@ -57,9 +57,9 @@ impl Explain for RunWriteError {
                 Command::Eval
             )),
             Self::Tag(_) => Some("choose a tag without spaces".into()),
-            Self::Score { .. } => {
-                Some("scale the vectors down: their products exceed what a score can hold".into())
-            }
+            Self::Score { .. } => Some(
+                "a score has at most the largest f32; of a search of vectors, scale the vectors down".into(),
+            ),
         }
     }
 

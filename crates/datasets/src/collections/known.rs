@@ -74,7 +74,7 @@ impl Known {
         let mut differences = Vec::new();
         let mut compare = |what: String, known: Option<String>, found: String| {
             if let Some(known) = known.filter(|known| *known != found) {
-                differences.push(format!("{what}: {found}, but {known} are known"));
+                differences.push(format!("{what}: found {found}, expected {known}"));
             }
         };
         if let Some(corpus) = &found.corpus {
@@ -140,7 +140,7 @@ mod tests {
         found.statistics.0[0].figures[1].1 = crate::statistics::Figure::Count(340);
         assert_eq!(
             known.differences(&found),
-            ["passages: 5182, but 5183 are known", "judgments of test: 340, but 339 are known"]
+            ["passages: found 5182, expected 5183", "judgments of test: found 340, expected 339"]
         );
     }
 }

@@ -242,10 +242,10 @@ fn task(input: &Input) -> String {
 
 /// The path with slashes, without the ending of its compression.
 fn plain_path(input: &Input) -> String {
-    let path = input.to_string().replace('\\', "/");
-    let endings = [".gz", ".zst", ".xz"];
-    let plain = endings.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(&path);
-    plain.to_owned()
+    let path = input.to_string();
+    let names = input.file_name().zip(input.plain_name());
+    let folder = names.and_then(|(name, plain)| Some((path.strip_suffix(name)?, plain)));
+    folder.map_or_else(|| path.clone(), |(folder, plain)| format!("{folder}{plain}")).replace('\\', "/")
 }
 
 impl Rule {

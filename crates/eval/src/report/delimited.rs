@@ -1,5 +1,5 @@
-//! The report as comma-separated values with all digits: for each run, a row per query if requested, a row per group if there
-//! are any, and a row for all queries, whose query is `all`.
+//! The report as comma-separated values with all digits: for each run, a row per query if requested, a row
+//! per group if there are any, and a row for all queries, whose query is `all`.
 
 use std::io::{self, Write};
 

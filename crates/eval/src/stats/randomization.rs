@@ -37,8 +37,8 @@ pub struct RandomizationTest {
 /// 2010), so that p is never 0.
 ///
 /// # Errors
-/// If the slices differ in length, hold fewer than two values or one that is not finite, or `permutations` is 0
-/// or above [`MOST_SAMPLES`](super::MOST_SAMPLES).
+/// If the slices differ in length, hold fewer than two values or one that is not finite, or `permutations` is
+/// 0 or above [`MOST_SAMPLES`](super::MOST_SAMPLES).
 pub fn randomization_test(
     baseline: &[f64],
     other: &[f64],

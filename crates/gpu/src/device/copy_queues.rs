@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Queue;
 
-/// Queues of buffers whose copies may wait for kernels. Buffers that share a queue wait for each other's copies,
-/// and for the kernels that those wait for.
+/// Queues of buffers whose copies may wait for kernels. Buffers that share a queue wait for each other's
+/// copies, and for the kernels that those wait for.
 const SHARED: usize = 4;
 
-/// The number of copy queues; the last ones are those of uploads, whose copies wait for nothing. With that of kernels
-/// they are fewer than the driver's eight connections: streams that share one wait for each other.
+/// The number of copy queues; the last ones are those of uploads, whose copies wait for nothing. With that of
+/// kernels they are fewer than the driver's eight connections: streams that share one wait for each other.
 pub(super) const COPY_QUEUES: usize = SHARED + 2;
 
 /// Gives out the copy queues of a device in turn.

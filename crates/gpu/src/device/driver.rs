@@ -68,8 +68,9 @@ fn modules_of(kernel: &str) -> Vec<&'static (&'static str, &'static [u8])> {
 /// Bytes that take about as long to set as a kernel takes to be launched.
 const DELAY_BYTES: usize = 32 << 20;
 
-/// How long a thread asks whether work is done before it sleeps: longer than a single query takes. It is woken 10
-/// to 20 microseconds late, which matters then; other threads need the processor while a batch is computed.
+/// How long a thread asks whether work is done before it sleeps: longer than a single query takes. It is
+/// woken 10 to 20 microseconds late, which matters then; other threads need the processor while a batch is
+/// computed.
 const ASKING: Duration = Duration::from_millis(1);
 
 /// See [`super::count`].
@@ -462,7 +463,10 @@ impl Device for CudaDevice {
     }
 
     fn wait(&self, mark: &Mark) -> Result<(), DeviceError> {
-        let Some(done) = mark.0.downcast_ref::<CudaEvent>() else { return Ok(()) };
+        let Some(done) = mark.0.downcast_ref::<CudaEvent>() else {
+            // Not a mark of this kind of device: all work is certainly after it.
+            return self.check("cuCtxSynchronize", self.context.synchronize());
+        };
         let asked = Instant::now();
         while asked.elapsed() < ASKING {
             if self.check("cuEventQuery", done.try_is_complete())? {

@@ -205,7 +205,7 @@ impl Pinned {
         Ok(bytemuck::cast_slice(&self.bytes_mut()?[..bytes]))
     }
 
-    /// Waits until all copies are done, but not for those of other buffers.
+    /// Waits until all copies are done, but not for what other buffers queue later.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.copied.as_ref().map_or(Ok(()), |mark| self.device.wait(mark))
     }

@@ -106,8 +106,8 @@ pub(super) fn padded_head(size: usize) -> Option<usize> {
 #[derive(Clone, Debug)]
 pub(super) struct Kernels {
     device: Arc<dyn Device>,
-    /// Products of at most this many tiles have few rows: half of the multiprocessors, and more, would have no
-    /// tile.
+    /// Products of at most this many tiles have few rows: half of the multiprocessors, and more, would have
+    /// no tile.
     pub(super) few_tiles: u32,
 }
 

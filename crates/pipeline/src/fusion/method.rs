@@ -63,18 +63,18 @@ pub static METHODS: [Method; 12] = {
         method(
             "combmnz",
             &[],
-            "That sum, times the runs that have the document",
+            "The sum times the number of runs that have the document",
             (Scaled(MinMax), LeftOut, Mnz),
         ),
         method(
             "combanz",
             &[],
-            "That sum, over the runs that have the document",
+            "The sum divided by the number of runs that have the document",
             (Scaled(MinMax), LeftOut, Anz),
         ),
         method("combmax", &[], "The largest of scores from 0 to 1", (Scaled(MinMax), LeftOut, Max)),
-        method("combmin", &[], "The smallest", (Scaled(MinMax), LeftOut, Min)),
-        method("combmed", &[], "The median", (Scaled(MinMax), LeftOut, Med)),
+        method("combmin", &[], "The smallest of scores from 0 to 1", (Scaled(MinMax), LeftOut, Min)),
+        method("combmed", &[], "The median of scores from 0 to 1", (Scaled(MinMax), LeftOut, Med)),
         method("borda", &[], "Points by rank, as in an election", (Borda, LeftOut, Sum)),
         // Ensembles.
         method(

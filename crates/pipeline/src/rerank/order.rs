@@ -100,8 +100,8 @@ fn softmax(mut scores: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
 /// The distance between the last reranked hit and the first hit below.
 const GAP: f64 = 1.0;
 
-/// Appends hits with their distances to each other, below those that are there. Distances that a score cannot hold
-/// become those of neighbours.
+/// Appends hits with their distances to each other, below those that are there. Distances that a score cannot
+/// hold become those of neighbours.
 fn append_below(ranked: &mut Vec<Placed>, others: Vec<(usize, f64)>) {
     let mut above = ranked.last().map(|(_, score)| *score);
     let Some(first) = others.first().map(|(_, score)| *score) else { return };

@@ -10,7 +10,11 @@ pub(super) fn short(names: &[String]) -> Vec<String> {
         let endings: Vec<_> = short.iter().map(|name| name.rsplit_once('.')).collect();
         let Some(Some((_, first))) = endings.first() else { return short };
         let same = endings.iter().all(|parts| {
-            parts.is_some_and(|(rest, ending)| ending == *first && !rest.is_empty() && !rest.ends_with('/'))
+            parts.is_some_and(|(rest, ending)| {
+                // Digits after a point are decimals.
+                let is_number = ending.bytes().all(|byte| byte.is_ascii_digit());
+                ending == *first && !is_number && !rest.is_empty() && !rest.ends_with('/')
+            })
         });
         if !same {
             return short;
@@ -37,6 +41,7 @@ mod tests {
         let of = |names: &[&str]| short(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&["BM25.dl19.txt.gz", "RM3.dl19.txt.gz"]), ["BM25", "RM3"]);
         assert_eq!(of(&["a.run", "b.txt"]), ["a.run", "b.txt"]);
+        assert_eq!(of(&["k1=0.9,b=0.4.run", "k1=1.2,b=0.4.run"]), ["k1=0.9,b=0.4", "k1=1.2,b=0.4"]);
         assert_eq!(of(&["x/.run", "y.run"]), ["x/.run", "y.run"]);
         assert_eq!(of(&["only.run"]), ["only.run"]);
     }

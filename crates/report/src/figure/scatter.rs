@@ -36,7 +36,8 @@ const CELLS: f64 = 24.0;
 
 /// The panel, with a line where both values are the same.
 pub(crate) fn scatter(alternative: &str, of: &Scatter<'_>) -> Markup {
-    let values = || of.points.iter().flat_map(|point| [point.x, point.y]).filter(|value| value.is_finite());
+    let places = || of.points.iter().flat_map(|point| [point.x, point.y]).chain(of.mark);
+    let values = || places().filter(|value| value.is_finite());
     let range = rounded([values().fold(0.0, f64::min), values().fold(f64::MIN_POSITIVE, f64::max)]);
     let side = [LEFT, RIGHT.min(LEFT + (BOTTOM - TOP) * 1.35)];
     let x = Scale::linear(range, side);

@@ -17,6 +17,9 @@ pub struct GradeLabel {
     pub label: String,
 }
 
+/// The digits that give grades.
+const KEYS: usize = 9;
+
 /// The page of a package.
 #[must_use]
 pub fn annotation_page(package: &Package, texts: &Texts, grades: &[GradeLabel]) -> String {
@@ -31,7 +34,7 @@ pub fn annotation_page(package: &Package, texts: &Texts, grades: &[GradeLabel]) 
                 button #save type="button" { "Save as CSV" }
             }
             p.keys {
-                kbd { "1" } " to " kbd { (grades.len()) } " the grades from above and next, " kbd { "j" }
+                kbd { "1" } " to " kbd { (grades.len().min(KEYS)) } " the grades from above and next, " kbd { "j" }
                     " next, " kbd { "k" } " previous, "
                 kbd { "n" } " next without a grade, " kbd { "o" } " unfold, " kbd { "s" } " save"
             }

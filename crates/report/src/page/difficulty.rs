@@ -30,7 +30,9 @@ pub(super) fn section(report: &Report, texts: &Texts) -> Markup {
     html! {
         (figure(&[panel(&html! { (Plain(measure)) " of all runs" }, &spread(&alternative, measure, &drawn, queries.len()))], &caption))
         (listing(report, texts, "hardest queries", "The hardest queries: the lowest means over the runs.", &hardest(report)))
-        (listing(report, texts, "divided queries", "The queries on which the runs differ most.", &divided(report)))
+        @if report.runs.len() > 1 {
+            (listing(report, texts, "divided queries", "The queries on which the runs differ most.", &divided(report)))
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn section(report: &Report) -> Markup {
             "other judgments or another collection would."
         }
         p {
-            "The page holds the numbers of its figures, not the runs. Rankings and texts are those of the queries in the last section alone. "
+            "The page holds the numbers of its figures, not the runs. Rankings and passages are shown only of the queries under losses and gains. Query texts are also in the lists of queries. "
             "Passages over 8,000 characters are cut. The values of every query are in the report’s data."
         }
         (files(report))

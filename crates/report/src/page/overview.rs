@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use toller_ir::counted;
 
+use super::method::test_name;
 use super::parts::{figure, letter, number, panel, run_cells, table};
 use super::text::Plain;
 use crate::data::{Estimate, Pairs, Report, RunSummary};
@@ -34,8 +35,8 @@ fn measures(report: &Report) -> Markup {
     let queries = counted(report.queries.len(), "judged query");
     let caption = html! {
         "Means over " (queries) ", the best in bold. Below each: the interval of 95 % confidence. "
-        "Raised letters: the runs than which this run is significantly better (paired "
-        i { "t" } "-test, Holm’s correction for all pairs, " i { "p" } " < .05)."
+        "Raised letters: the runs than which this run is significantly better (" (test_name(report))
+        @if report.is_corrected() { ", Holm’s correction for all pairs" } ", " i { "p" } " < .05)."
     };
     let head = html! {
         tr {

@@ -221,7 +221,6 @@ pub(super) async fn search(
 ) -> Result<Response, Failure> {
     let collection = app.collection()?;
     let system = collection.system(request.system)?;
-    let is_large = request.texts || request.k > NAMED_AT_ONCE;
     let queries = match request.query {
         Queries::One(query) => vec![query],
         Queries::Many(queries) => queries,
@@ -257,6 +256,8 @@ pub(super) async fn search(
             results
         }
     };
+    let hits: usize = results.iter().map(|query: &QueryHits| query.hits.len()).sum();
+    let is_large = request.texts || hits > NAMED_AT_ONCE;
     let answer = SearchAnswer { system, reranked: request.rerank, results, stages, batch };
     Ok(as_json(is_large, || Json(answer).into_response()))
 }
@@ -424,7 +425,7 @@ pub(super) async fn explain(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
     Body(request): Body<ExplainRequest>,
-) -> Result<Json<Vec<Explained>>, Failure> {
+) -> Result<Response, Failure> {
     app.check_count("ids", request.ids.len())?;
     let ExplainRequest { query, ids, k, filter } = request;
     check_query(&query)?;
@@ -442,7 +443,9 @@ pub(super) async fn explain(
     let collection = app.collection()?;
     let explained = explain_all(collection, query, ids, k, filter);
     let late = |_| Err(Failure::new(Reason::Timeout, "the explanation took until the deadline"));
-    tokio::time::timeout_at(deadline.into(), explained).await.unwrap_or_else(late).map(Json)
+    let explained = tokio::time::timeout_at(deadline.into(), explained).await.unwrap_or_else(late)?;
+    let terms: usize = explained.iter().map(|document| document.terms.len()).sum();
+    Ok(as_json(terms > NAMED_AT_ONCE, || Json(explained).into_response()))
 }
 
 async fn explain_all(

@@ -60,6 +60,8 @@ fn a_refusal_reaches_a_client_that_first_sends_its_whole_body() {
 fn a_client_that_asks_first_is_refused_before_it_sends_its_body() {
     let server = Running::start();
     let mut stream = BufReader::new(TcpStream::connect(server.address).unwrap());
+    // Much less than the server waits for a body.
+    stream.get_ref().set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let head = "POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\
                 content-length: 1000000\r\nexpect: 100-continue\r\n\r\n";
     stream.get_mut().write_all(head.as_bytes()).unwrap();

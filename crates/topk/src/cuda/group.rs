@@ -292,8 +292,8 @@ impl<'a> Group<'a> {
         if wanted { self.aims.address() } else { Address::default() }
     }
 
-    /// Whether the k best sums are scored first. The bounds of codes are wide: few of the other candidates can
-    /// reach the k-th best of these scores. For few queries, the launches take longer than scoring all.
+    /// Whether the k best sums are scored first. The bounds of codes are wide: few of the other candidates
+    /// can reach the k-th best of these scores. For few queries, the launches take longer than scoring all.
     pub(super) fn aims(&self, rows: &Rows) -> bool {
         rows.codes.is_some() && self.sizes.queries >= AIMING_QUERIES
     }

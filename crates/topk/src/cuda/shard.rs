@@ -127,9 +127,10 @@ impl Shard {
                 let sizes = sizes.ok_or_else(|| self.too_little(k))?;
                 let rest = left.split_off(sizes.queries);
                 let numbers = std::mem::replace(&mut left, rest);
-                let excluded = Excluded::new(workspace.filters(), filter, &numbers)?;
-                let group =
-                    Group::new(&self.kernels, &mut workspace, sizes, queries, &numbers, &allowed, excluded);
+                let excluded = Excluded::new(workspace.filters(), filter, &numbers);
+                let group = excluded.and_then(|excluded| {
+                    Group::new(&self.kernels, &mut workspace, sizes, queries, &numbers, &allowed, excluded)
+                });
                 let mut group = match group {
                     Ok(group) => group,
                     // Another program has taken memory that was planned for.

@@ -1,7 +1,7 @@
 //! The folder of packages, which people fill in: what is in it is kept.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use toller_files::{AtomicFile, FileError, names_in};
 
@@ -39,7 +39,11 @@ pub(super) fn write(directory: &OutputPath, files: &[File], overwrite: Overwrite
 
 fn check(directory: &OutputPath, files: &[File], others: &[String]) -> Result<(), UsageError> {
     let is_changed =
-        |(name, content): &&File| fs::read(directory.file(name)).is_ok_and(|old| old != *content);
+        // What cannot be read may be filled in.
+        |(name, content): &&File| match fs::read(directory.file(name)) {
+            Ok(old) => old != *content,
+            Err(error) => error.kind() != ErrorKind::NotFound,
+        };
     let changed = files.iter().find(is_changed).map(|(name, _)| name);
     let Some(name) = changed.or(others.first()) else { return Ok(()) };
     Err(UsageError::new(

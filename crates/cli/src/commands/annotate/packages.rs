@@ -10,6 +10,7 @@ use toller_report::{GradeLabel, Texts, Wanted, annotation_page};
 use super::folder;
 use crate::args::id_lines;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::qrels::read_judgments;
 use crate::args::replacing::OverwriteArgs;
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
@@ -124,11 +125,7 @@ pub fn run(args: &PackagesArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn pooled(args: &PackagesArgs, ui: &Ui) -> crate::Result<Pool> {
-    let read_judged = |path: &InputPath| {
-        let options =
-            toller_corpus::ReadOptions { skip_bad_lines: args.input.skip_bad_lines(), ..Default::default() };
-        toller_corpus::read_qrels(&path.input(), &options).map(|(judged, _)| judged)
-    };
+    let read_judged = |path: &InputPath| read_judgments(path, None, args.input.skip_bad_lines(), ui);
     let judged = args.judged.as_ref().map(read_judged).transpose()?;
     let mut pool = Pool::default();
     for path in &args.runs {

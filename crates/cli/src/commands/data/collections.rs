@@ -66,9 +66,11 @@ pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> 
     let output = Some(&*args.folder.output);
     let built = convert(layout, &paths, args.split.as_deref(), output, check, |done| bar.set(done))?;
     drop(bar);
-    let uncompared = known.map(|known| known.uncompared(&built)).unwrap_or_default();
+    // With --split, only that one is read.
+    let uncompared = known.filter(|_| args.split.is_none()).map(|known| known.uncompared(&built));
+    let uncompared = uncompared.unwrap_or_default();
     if !uncompared.is_empty() {
-        ui.warning(format!("not there, so not compared with what is known: {}", uncompared.join(", ")));
+        ui.warning(format!("not read, so not compared with what is known: {}", uncompared.join(", ")));
     }
     if built.corpus.is_none() {
         ui.warning("there is no collection among the files: only queries and judgments were written");

@@ -11,7 +11,7 @@ use super::report::{excerpt, passage};
 use super::sheet::{CATEGORY, NOTE};
 use super::{DiffArgs, FormatArg};
 use crate::args::qrels::QrelsArgs;
-use crate::args::runs::run_names;
+use crate::args::runs::{run_names, warn_of_none_judged};
 use crate::error::UsageError;
 use crate::printable::write_printable;
 use crate::table::as_text;
@@ -25,6 +25,7 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
     };
     let qrels = qrels.read(args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(path, ui)?;
+    warn_of_none_judged(&path.input().to_string(), &run, &qrels, ui);
     let name = run_names(std::slice::from_ref(path)).concat();
     let sample = Sample { queries: args.sample.map(|queries| queries as usize), seed: args.seed };
     let options = EvalOptions { relevance_level: args.relevance_level, ..EvalOptions::default() };

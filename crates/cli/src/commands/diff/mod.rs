@@ -89,7 +89,7 @@ pub struct DiffArgs {
     relevance_level: u32,
 
     /// Only count the categories in this sheet, which --format csv or the page wrote and you filled in
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output", "overwrite", "failed_at"])]
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output", "overwrite", "failed_at", "measure", "show", "limit", "top", "relevance_level"])]
     tally: Option<InputPath>,
 
     #[command(flatten)]
@@ -166,6 +166,10 @@ fn check_usage<'a>(args: &'a DiffArgs, ui: &Ui) -> Result<&'a QrelsArgs, UsageEr
             args.overwrite.check(&args.output, PAGE, is_page)?;
         }
         FormatArg::Csv => args.overwrite.check(&args.output, EMPTY_SHEET, tally::is_empty)?,
+        FormatArg::Text | FormatArg::Json if args.per_pair => {
+            let message = "--per-pair is for sheets and pages to fill in";
+            return Err(UsageError::new(message, "add --format csv or html, or leave --per-pair out"));
+        }
         FormatArg::Text | FormatArg::Json => args.overwrite.check_new(&args.output)?,
     }
     Ok(qrels)

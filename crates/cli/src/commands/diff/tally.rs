@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
+use toller_annotation::{Sheet, SheetProblem};
 use toller_files::{Input, InputReader};
 
 use super::sheet::{CATEGORY, GAIN, NOTE};
@@ -87,44 +88,36 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()>
 
 /// Whether a file is a sheet in which nobody has filled in a category or a note.
 pub(super) fn is_empty(path: &Path) -> bool {
-    let Ok(file) = InputReader::open(&Input::parse(path)) else { return false };
-    let mut reader = csv::Reader::from_reader(file);
-    let Ok(headers) = reader.headers().cloned() else { return false };
-    let columns = [CATEGORY, NOTE].map(|name| headers.iter().position(|header| header == name));
-    let [Some(category), Some(note)] = columns else { return false };
-    let is_blank = |row: csv::Result<csv::StringRecord>| {
-        row.is_ok_and(|row| [category, note].iter().all(|at| row.get(*at).is_some_and(str::is_empty)))
-    };
-    reader.records().all(is_blank)
+    let file = InputReader::open(&Input::parse(path)).ok();
+    let Some(sheet) = file.and_then(|file| Sheet::read(file).ok()) else { return false };
+    let [Some(category), Some(note)] = [CATEGORY, NOTE].map(|name| sheet.place(name)) else { return false };
+    sheet.rows().all(|row| [category, note].iter().all(|column| row.cell(*column).is_empty()))
 }
 
 /// Reads a sheet. A cell may hold several categories, separated by semicolons; the row counts for each of
 /// them.
 fn read(path: &Path) -> crate::Result<Tally> {
     let input = Input::parse(path);
-    let wrong = |line: Option<u64>, what: String| {
-        let line = line.map_or(String::new(), |line| format!(":{line}"));
+    let wrong = |SheetProblem { line, problem }| {
+        let line = line.map_or(String::new(), |line| format!(", line {line}"));
         Remedied::new(
-            format!("{input}{line}: {what}"),
+            format!("{input}{line}: {problem}"),
             "give a sheet that `toller diff --format csv` or its page wrote, with the column category filled in",
         )
     };
-    let mut reader = csv::Reader::from_reader(InputReader::open(&input)?);
-    let place = |error: &csv::Error| error.position().map(csv::Position::line);
-    let headers = reader.headers().map_err(|error| wrong(place(&error), error.to_string()))?.clone();
-    let column = |name: &str| headers.iter().position(|header| header.trim_start_matches('\u{feff}') == name);
-    let category = column(CATEGORY).ok_or_else(|| wrong(None, format!("there is no column {CATEGORY:?}")))?;
-    let gain = column(GAIN);
+    let sheet = Sheet::read(InputReader::open(&input)?).map_err(wrong)?;
+    let (category, gain) = (sheet.column(CATEGORY).map_err(wrong)?, sheet.place(GAIN));
     let mut tally = Tally { rows: 0, filled: 0, has_gains: gain.is_some(), categories: BTreeMap::new() };
-    for row in reader.records() {
-        let row = row.map_err(|error| wrong(place(&error), error.to_string()))?;
-        let line = row.position().map(csv::Position::line);
+    for row in sheet.rows() {
         tally.rows += 1;
-        let number = gain.map(|gain| row.get(gain).unwrap_or_default().trim());
-        let gain: f64 = number
-            .map_or(Ok(0.0), str::parse)
-            .map_err(|_| wrong(line, format!("the gain {:?} is not a number", number.unwrap_or_default())))?;
-        let names = row.get(category).unwrap_or_default().split(';').map(str::trim);
+        let number = gain.map_or("0", |gain| row.cell(gain));
+        let gain: f64 = number.parse().map_err(|_| {
+            wrong(SheetProblem {
+                line: Some(row.line()),
+                problem: format!("the gain {number:?} is not a number"),
+            })
+        })?;
+        let names = row.cell(category).split(';').map(str::trim);
         let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         names.sort_unstable();
         names.dedup();

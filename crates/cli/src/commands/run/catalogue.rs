@@ -90,6 +90,16 @@ impl Catalogue for CommandCatalogue {
     }
 }
 
+/// The command that arguments begin with.
+pub(super) fn command_of(arguments: &[OsString]) -> clap::Command {
+    let mut command = Cli::command();
+    for name in arguments {
+        let Some(below) = command.find_subcommand(name) else { break };
+        command = below.clone();
+    }
+    command
+}
+
 /// The command of these arguments.
 pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once(OsString::from("toller")).chain(arguments.iter().cloned()))

@@ -50,9 +50,12 @@ fn perform(
     ui: &Ui,
 ) -> crate::Result<()> {
     work.begin(step, status, models)?;
-    let cli = catalogue::parse(&work.command_line(step)?)
-        .map_err(|error| Remedied::without_remedy(error.to_string()))?;
-    let perform = |ui: &Ui| interrupt::at_once(|| commands::perform(&cli.command, threads, ui))?;
+    let arguments = work.command_line(step)?;
+    let cli = catalogue::parse(&arguments).map_err(|error| Remedied::without_remedy(error.to_string()))?;
+    let perform = |ui: &Ui| -> crate::Result<()> {
+        let performed = interrupt::at_once(|| commands::perform(&cli.command, threads, ui))?;
+        performed.map_err(|error| error.of_command(&catalogue::command_of(&arguments)))
+    };
     let Some(stdout) = &step.stdout else {
         return perform(&ui.of_step());
     };

@@ -9,6 +9,7 @@ use toller_plot::Figure;
 
 use crate::args::plot::{Plot, PlotArgs};
 use crate::args::report::{ReportArgs, ReportFormat};
+use crate::error::of_csv;
 use crate::json;
 use crate::ui::Ui;
 
@@ -79,8 +80,8 @@ impl Result<'_> {
         format!("{} ({} {})", flags.join(" "), self.measure, self.measure.format(self.value(best), digits))
     }
 
-    /// Notes of parameters whose best value is the first or the last one that was tried, though a better one may be
-    /// beyond.
+    /// Notes of parameters whose best value is the first or the last one that was tried, though a better one
+    /// may be beyond.
     fn best_at_an_end(&self) -> impl Iterator<Item = String> {
         self.parameters.iter().zip(self.point(self.tuned.best)).enumerate().filter_map(
             |(at, (name, best))| {
@@ -96,7 +97,7 @@ impl Result<'_> {
                     && (*best == most && most < *allowed.end() || *best == least && least > *allowed.start());
                 let which = if *best == most { "largest" } else { "smallest" };
                 is_end.then(|| {
-                    format!("{name} {best} is the {which} value that was tried: {flag} takes a wider range")
+                    format!("{name} {best} is the {which} value that was tried: give {flag} a wider range")
                 })
             },
         )
@@ -118,14 +119,14 @@ impl Result<'_> {
     }
 
     fn csv(&self, out: &mut impl Write) -> crate::Result<()> {
-        writeln!(out, "{},{}", self.parameters.join(","), self.measure)?;
+        let mut rows = csv::Writer::from_writer(out);
+        let names = self.parameters.iter().map(|name| (*name).to_owned());
+        rows.write_record(names.chain([self.measure.to_string()])).map_err(of_csv)?;
         for (at, point) in self.points.iter().enumerate() {
-            for parameter in point {
-                write!(out, "{parameter},")?;
-            }
-            writeln!(out, "{}", self.value(at))?;
+            let numbers = point.iter().copied().chain([self.value(at)]);
+            rows.write_record(numbers.map(|number| number.to_string())).map_err(of_csv)?;
         }
-        Ok(())
+        Ok(rows.flush()?)
     }
 
     /// With one parameter, a line per point. With two, a row for each value of the first and a column for

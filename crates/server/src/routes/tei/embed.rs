@@ -109,7 +109,7 @@ pub(in crate::routes) async fn embed_all(
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     let lengths: Vec<usize> = tokens.iter().map(toller_tokenizer::Tokens::len).collect();
-    let numbers = lengths.iter().sum::<usize>() * embedder.encoder().dim();
+    let numbers = lengths.iter().sum::<usize>() * embedder.tower(role).state_dim();
     if numbers > MOST_NUMBERS {
         let message = format!(
             "the states have {numbers} numbers, and an answer may have {MOST_NUMBERS}; send fewer texts"
