@@ -387,7 +387,7 @@ fn wrong_usage_has_another_status_than_failure() {
             "",
             &["the language of the texts is not given", "hint: give --language en", "--analyzer standard"],
         ),
-        ("search --dense store --output new.txt", "", &["--model"]),
+        ("search --dense store --output new.txt", "", &["search needs queries", "hint: give --queries or"]),
         (
             eval,
             "--measures nDCG@10,foo@3",

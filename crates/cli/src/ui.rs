@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use toller_corpus::SkipReport;
 use toller_files::{AtomicFile, FileError};
 use toller_ir::locked;
@@ -154,8 +154,13 @@ impl Ui {
     }
 }
 
+/// The bars on the terminal. They are removed before another line is written, and come back at the next step.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
 /// Writes a line to stderr. There is no place to report that stderr is closed.
 fn note(message: &str) {
+    // `suspend` would panic on a terminal that has been closed.
+    let _ = BARS.clear();
     let _ = writeln!(io::stderr().lock(), "{}", printable(message));
 }
 
@@ -182,9 +187,8 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 impl Progress {
     fn new(quiet: bool, title: &str, unit: &'static str, total: u64) -> Self {
         let terminal = io::stderr().is_terminal();
-        let target =
-            if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(Some(total), target);
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        let bar = if quiet || !terminal { bar } else { BARS.add(bar) };
         let (done, all, rate) = match unit {
             "bytes" => ("{bytes}", "{total_bytes}".to_owned(), "{bytes_per_sec}"),
             _ => ("{human_pos}", format!("{{human_len}} {unit}"), "{rate}"),

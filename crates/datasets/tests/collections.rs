@@ -80,7 +80,7 @@ fn ms_marco_is_as_known() {
     assert_eq!(count("dl19", "judgments"), Figure::Count(9260));
     assert_eq!(count("dl19", "judged_queries"), Figure::Count(43));
     // These topics are the 43 judged ones of 200.
-    assert_eq!(known.differences(&found), ["queries of dl19: 43, but 200 are known"]);
+    assert_eq!(known.differences(&found), ["queries of dl19: found 43, expected 200"]);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn judged_queries_are_not_missed_in_silence() {
     let found = read(Layout::Beir, &[without.path().to_owned()], None);
     assert_eq!(found.without_queries, ["test"]);
     let known = known_collection("beir/scifact").unwrap().differences(&found);
-    assert!(known.contains(&"queries of test: 0, but 300 are known".to_owned()), "{known:?}");
+    assert!(known.contains(&"queries of test: found 0, expected 300".to_owned()), "{known:?}");
 }
 
 #[test]
