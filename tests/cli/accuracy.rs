@@ -207,3 +207,27 @@ fn another_collection_is_an_error() {
     workspace.toller(&format!("{judged} --output qrels.txt")).fails(1, &said);
     assert!(!workspace.has_trace_of("qrels.txt"));
 }
+
+#[test]
+fn answers_that_are_not_words_are_noted() {
+    let workspace = Workspace::new();
+    workspace.write("passages.tsv", "1\t夏季オリンピックが東京で開催された。\n2\tIn 1964.\n");
+    workspace.write("found.run", "q Q0 1 1 2 t\n");
+    let question = |answers: &[&str]| {
+        workspace.write("q.jsonl", json!({"id": "q", "question": "?", "answers": answers}).to_string());
+    };
+    let accuracy = "accuracy found.run --queries q.jsonl --corpus passages.tsv -m Success@1";
+    question(&["東京"]);
+    let words = workspace.runs(accuracy);
+    words.says(["1 of 1 answers are in a script without spaces", "--matching substring"]).prints(["0.0000"]);
+    let characters = workspace.runs(&format!("{accuracy} --matching substring"));
+    assert!(!characters.stderr.contains("warning"), "{}", characters.stderr);
+    characters.prints(["1.0000"]);
+    question(&["19(64|65)"]);
+    workspace.runs(accuracy).says(["1 of 1 answers look like regular expressions", "--matching regex"]);
+    question(&["\u{200b}", "Osaka"]);
+    workspace
+        .runs(&format!("{accuracy} --matching substring"))
+        .says(["1 of 2 answers match the empty text, and so every passage"])
+        .prints(["1.0000"]);
+}

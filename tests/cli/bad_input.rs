@@ -411,6 +411,9 @@ fn so_many_threads_that_they_only_wait_are_refused() {
     command.env("RAYON_NUM_THREADS", threads.to_string());
     let says = format!("RAYON_NUM_THREADS: {threads} threads are too many for this machine: at most");
     Finished::new(command.output().unwrap()).fails(2, &[&says, "hint: ask for as many"]);
+    command.env("RAYON_NUM_THREADS", "many");
+    let says = ["RAYON_NUM_THREADS is many, which is not a number of threads", "hint: correct it"];
+    Finished::new(command.output().unwrap()).fails(2, &says);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::{Value, json};
+
 use crate::support::{Workspace, copy_folder};
 
 const ENCODE: &str = "encode --corpus corpus.jsonl --output store --rows-per-shard 10";
@@ -69,6 +71,21 @@ fn a_model_with_a_missing_or_broken_file_names_it() {
         workspace.toller(&format!("{ENCODE} --model tiny-bert")).fails(1, &["error: ", says, "hint: "]);
         assert!(!workspace.path("store").exists(), "{file}");
     }
+}
+
+/// The library would panic at the first text.
+#[test]
+fn a_template_with_a_token_that_is_not_described_is_an_error() {
+    let workspace = workspace();
+    let mut tokenizer: Value = serde_json::from_slice(&workspace.read("tiny-bert/tokenizer.json")).unwrap();
+    tokenizer["post_processor"] = json!({
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {},
+    });
+    workspace.write("tiny-bert/tokenizer.json", tokenizer.to_string());
+    workspace.toller(&format!("{ENCODE} --model tiny-bert")).fails(1, &["tokenizer.json", "[CLS]", "hint: "]);
 }
 
 #[test]

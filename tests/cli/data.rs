@@ -121,7 +121,11 @@ fn files_are_compared_with_what_is_known() {
     assert!(!workspace.path("built/corpus.jsonl").exists());
     let Some(scifact) = shared("data/scifact") else { return };
     let compared = workspace.runs(&format!("data list beir/scifact {}", scifact.display()));
-    assert!(compared.stderr.contains("the files are beir/scifact as it is known"), "{}", compared.stderr);
+    let said = "the files are beir/scifact as it is known";
+    assert!(compared.stderr.lines().any(|line| line == said), "{}", compared.stderr);
+    let some = workspace
+        .runs(&format!("data list beir/scifact {0}/queries.jsonl {0}/qrels/test.tsv", scifact.display()));
+    some.says(["as it is known, as far as they go; without: passages, split train"]);
 }
 
 #[test]
@@ -356,4 +360,25 @@ fn questions_of_squad_keep_their_answers() {
     workspace.write("x.run", "q1 Q0 p0 1 9 x\n");
     let accuracy = "accuracy x.run --queries built/queries.jsonl --corpus built/corpus.jsonl";
     workspace.runs(&format!("{accuracy} -m Success@1")).prints(["0.5000"]);
+}
+
+#[test]
+fn what_does_not_fit_a_collection_is_reported() {
+    let workspace = Workspace::new();
+    workspace.write("c.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    workspace.write("q.tsv", "q1\twhat\n");
+    workspace.write("qrels.txt", "q1 0 a 1\nq1 0 b 1\nq2 0 a 1\n");
+    let stats = "data stats --corpus c.jsonl --queries q.tsv --qrels";
+    workspace.runs(&format!("{stats} qrels.txt")).says([
+        "the collection does not have 1 judged document, for example \"b\"",
+        "1 of 2 judged queries are not among --queries",
+    ]);
+    workspace.write("fitting.txt", "q1 0 a 1\n");
+    let fitting = workspace.runs(&format!("{stats} fitting.txt"));
+    assert!(!fitting.stderr.contains("warning"), "{}", fitting.stderr);
+    workspace.write("facts.jsonl", "{\"subject\": \"Ann\", \"relation\": \"P19\", \"object\": \"Oslo\"}\n");
+    workspace
+        .runs("data entityquestions questions facts.jsonl --train 1 --output questions")
+        .says(["no fact is left for P19 train: --test takes its facts first"]);
+    assert!(!workspace.path("questions/P19.train.json").exists());
 }

@@ -105,3 +105,22 @@ fn a_run_of_another_first_stage_is_noticed() {
     let reranked = workspace.runs("depth reranked.run --first-stage first.run --qrels qrels.txt -m RR");
     assert_eq!(reranked.stderr, "");
 }
+
+/// Identifiers of another collection give zeros, which look like results.
+#[test]
+fn a_run_without_a_judged_document_is_noted() {
+    let workspace = workspace();
+    workspace.write("other.run", "q1 Q0 7 1 9 r\n");
+    workspace.write("c.jsonl", "{\"_id\": \"7\", \"text\": \"t\"}\n");
+    for command in [
+        "depth other.run --qrels qrels.txt -m RR",
+        "diff other.run first.run --qrels qrels.txt -m RR",
+        "diff other.run --qrels qrels.txt --failed-at 5",
+        "tune alpha other.run first.run --qrels qrels.txt -m RR",
+        "mine --run other.run --qrels qrels.txt --format pairs --output -",
+    ] {
+        workspace
+            .runs(command)
+            .says(["other.run: none of the 1 document retrieved for judged queries is judged"]);
+    }
+}

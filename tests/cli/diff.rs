@@ -148,6 +148,8 @@ fn what_is_wrong_is_reported() {
     let workspace = workspace();
     workspace.toller("diff before.run after.run").fails(2, &["--qrels"]);
     workspace.toller("diff before.run --qrels qrels.txt").fails(2, &["a comparison needs two runs"]);
+    let per_pair = "diff before.run --qrels qrels.txt --failed-at 5 --per-pair";
+    workspace.toller(per_pair).fails(2, &["--per-pair is for sheets and pages", "add --format csv or html"]);
     workspace.toller("diff before.run after.run --qrels qrels.txt --failed-at 5").fails(2, &["name one run"]);
     workspace.toller("diff before.run --qrels qrels.txt --sample 5").fails(2, &["--failed-at"]);
     workspace.toller("diff before.run after.run --qrels qrels.txt -m nDCD").fails(2, &["nDCD"]);

@@ -159,6 +159,12 @@ fn alpha_is_written_as_table_and_csv() {
         "alpha    RR@10\n0        0.3333\n0.5      0.3333\n0.75     0.3750*\n1        0.3750\n"
     );
     table.says(["best: --alpha 0.75 (RR@10 0.3750)"]);
+    assert!(!table.stderr.contains("wider range"), "{}", table.stderr);
+    // A better weight may be beyond the last one, but none is below 0.
+    let end = "warning: alpha 0.75 is the largest value that was tried: give --alphas a wider range";
+    workspace.runs(&tune.replace(",1", "")).says([end]);
+    let start = workspace.runs(&tune.replace("0.5,0.75,1", "0.5"));
+    assert!(!start.stderr.contains("wider range"), "{}", start.stderr);
     // The end of a name says whether a file is compressed; the second time, the figure is recognized.
     for _ in 0..2 {
         workspace.runs(&format!("{tune} --plot alpha.svg.gz"));

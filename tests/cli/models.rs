@@ -161,3 +161,15 @@ fn verify_holds_every_dtype_to_its_promise_and_measures_int8() {
     let printed = workspace.command("verify --model tiny-bert --dtype int8").output().unwrap();
     assert!(String::from_utf8_lossy(&printed.stdout).contains("no error is promised"));
 }
+
+#[test]
+fn a_known_model_is_shown() {
+    let workspace = Workspace::new();
+    let shown = workspace.runs("models all-MiniLM-L6-v2");
+    shown.prints(["pooling", "mean", "sentence-transformers/all-MiniLM-L6-v2"]);
+    assert_eq!(shown.stdout, workspace.runs("models sentence-transformers/all-MiniLM-L6-v2").stdout);
+    // Blanks at the end of a prompt are seen.
+    workspace.runs("models multilingual-e5-base").prints(["\"query: \"", "\"passage: \""]);
+    assert_eq!(workspace.runs("models multilingual-e5-base --json").json()["name"], "multilingual-e5-base");
+    workspace.toller("models e5").fails(2, &["no known model is called e5", "see `toller models`"]);
+}

@@ -145,6 +145,12 @@ fn the_best_model_on_a_dev_set_is_saved() {
         .runs(&format!("{train}-fewer {fewer}"))
         .says(["warning: the dev set counts 3 of 8 judged queries as zero, which have no results"]);
 
+    // No model can rank well what is not there.
+    workspace.write("other.tsv", "x\tsomething else\n");
+    let apart = dev.replace("c.tsv", "other.tsv");
+    let message = "no document that is judged relevant is among the passages of the dev set";
+    workspace.toller(&format!("{train}-apart {apart}")).fails(1, &[message]);
+
     let refused = |arguments: &str, message: &str| {
         workspace.toller(&format!("{train}2 {arguments}")).fails(2, &[message]);
     };

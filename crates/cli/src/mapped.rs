@@ -41,8 +41,8 @@ mod linux {
                 return;
             };
             path.iter_mut().filter(|byte| byte.is_ascii_control()).for_each(|byte| *byte = b'?');
-            let because = b" could not be read: it was cut short meanwhile, or its disk failed\nhint: restore the file, or \
-                make it again; no program may change a file that is being read\n";
+            let because = b" could not be read: it was cut short meanwhile, or its disk failed\n\
+                hint: restore the file, or make it again; no program may change a file that is being read\n";
             for text in [b"error: ", &*path, because] {
                 libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
             }

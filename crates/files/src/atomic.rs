@@ -40,12 +40,12 @@ pub struct AtomicFile {
 type Temporary = (TempPath, Unfinished);
 
 impl AtomicFile {
-    /// Starts writing `destination`. The temporary file of `run.txt` is `.run.txt.XXXXXX.tmp`, with six
+    /// Starts writing `destination`. The temporary file of `run.txt` is `.run.txt.RANDOM.tmp`, with six
     /// random characters. It is always a new file, never one that exists, nor one that a symbolic link leads
     /// to.
     ///
     /// # Errors
-    /// When the temporary file cannot be created, or the destination is a directory.
+    /// When the temporary file cannot be created, or the destination is a directory or a read-only file.
     pub fn create(destination: impl Into<PathBuf>) -> Result<Self, FileError> {
         let destination = destination.into();
         if fs::metadata(&destination).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {

@@ -10,7 +10,7 @@ use crate::unfinished::Unfinished;
 use crate::{DirectoryLock, FileError, names_in, parent, sync_directory, unfinished};
 
 /// A directory that is filled in a temporary directory inside it. [`StagedDirectory::commit`] moves all files
-/// to their places; without it, none stays. After `kill -9` a hidden `.staged.XXXXXX.tmp` may stay, which the
+/// to their places; without it, none stays. After `kill -9` a hidden `.staged.RANDOM.tmp` may stay, which the
 /// next writer removes.
 #[derive(Debug)]
 pub struct StagedDirectory {

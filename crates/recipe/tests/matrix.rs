@@ -179,6 +179,12 @@ fn what_is_wrong_with_a_matrix_is_said() {
             assert!(text.contains(part), "{part}: {text}");
         }
     };
+    let many = format!("system = {:?}", (0..5001).map(|number| number.to_string()).collect::<Vec<_>>());
+    let many = RECIPE.replace("system = [\"sparse\", \"dense\"]", &many);
+    has(
+        &error(&many, FIGURES, &[]),
+        &["the matrix has 10002 cells; a recipe may have 10000", "several recipes"],
+    );
     has(&error(RECIPE, FIGURES, &[("langage", "sw")]), &["no axis \"langage\"", "\"language\""]);
     has(&error(RECIPE, FIGURES, &[("language", "swa")]), &["language has no \"swa\"", "\"sw\""]);
     let unknown = RECIPE.replace("paper.1.${system}.${language}", "paper.2.${system}.${language}");

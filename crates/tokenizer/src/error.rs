@@ -46,8 +46,7 @@ impl Explain for TokenizerError {
             }
             Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
             Self::Tokenizer(_) => {
-                "the model's tokenizer does not fit its vocabulary: download the model again, or correct \
-                                   its tokenizer.json"
+                "the tokenizer does not fit its vocabulary: download the model again, or correct tokenizer.json"
                     .into()
             }
         })

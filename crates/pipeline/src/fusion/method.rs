@@ -38,14 +38,12 @@ pub static METHODS: [Method; 12] = {
         Method { name, aliases, summary, normalization, missing, combination }
     }
     [
-        // The paper of Mr. TyDi: a document that is missing from a run has 0.
         method(
             "interpolate",
             &["interpolation"],
             "Scores from 0 to 1, and 0 for a document that a run does not have: the paper of Mr. TyDi",
             (Scaled(MinMax), Zero, Sum),
         ),
-        // The script of Mr. TyDi's authors, and Pyserini.
         method(
             "mr-tydi-script",
             &[],
@@ -76,7 +74,6 @@ pub static METHODS: [Method; 12] = {
         method("combmin", &[], "The smallest of scores from 0 to 1", (Scaled(MinMax), LeftOut, Min)),
         method("combmed", &[], "The median of scores from 0 to 1", (Scaled(MinMax), LeftOut, Med)),
         method("borda", &[], "Points by rank, as in an election", (Borda, LeftOut, Sum)),
-        // Ensembles.
         method(
             "mean",
             &[],

@@ -8,8 +8,8 @@
 ...     print(hit.id, hit.score)
 
 Vectors are NumPy arrays of float32, [texts, numbers]. Everything that computes, reads or writes runs without Python's
-lock, is interrupted by Ctrl-C, and can be used from threads and after a fork. Models, stores, runs, qrels and results can be
-pickled for spawned processes; searchers and indexes are opened there.
+lock, is interrupted by Ctrl-C, and can be used from threads and after a fork. Models, stores, runs, qrels and results
+can be pickled for spawned processes; searchers and indexes are opened there.
 """
 
 from toller._toller import (

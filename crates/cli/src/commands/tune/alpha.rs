@@ -7,7 +7,7 @@ use toller_pipeline::tune::{Grid, Tuned, tune_alpha};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
 use super::judging::JudgingArgs;
-use super::output::{Result as TuneResult, TuneOutputArgs};
+use super::output::{Parameter, Result as TuneResult, TuneOutputArgs};
 use crate::args::fusion::{MethodParser, ScaleArgs};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::runs::{RunInputArgs, warn_of_none_judged};
@@ -84,7 +84,7 @@ pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
     let tuned = tuned?;
     let result = TuneResult {
         measure: &args.judging.measure,
-        parameters: &["alpha"],
+        parameters: &[Parameter { name: "alpha", flag: "--alphas", largest: f64::INFINITY }],
         points: args.alphas.values().iter().map(|alpha| vec![*alpha]).collect(),
         tuned: &tuned,
         about: json!({

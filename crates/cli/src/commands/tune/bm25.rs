@@ -9,7 +9,7 @@ use toller_plot::{Figure, HeatMap, Panel};
 use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use super::judging::JudgingArgs;
-use super::output::{Result as TuneResult, TuneOutputArgs};
+use super::output::{Parameter, Result as TuneResult, TuneOutputArgs};
 use crate::args::input::{BadLinesArgs, QueriesArgs};
 use crate::args::paths::{InputPath, Inputs};
 use crate::engine;
@@ -98,7 +98,10 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
     let tuned = tuned?;
     let result = TuneResult {
         measure: &args.judging.measure,
-        parameters: &["k1", "b"],
+        parameters: &[
+            Parameter { name: "k1", flag: "--k1", largest: f64::INFINITY },
+            Parameter { name: "b", flag: "--b", largest: 1.0 },
+        ],
         points: grid.points().into_iter().map(|(k1, b)| vec![k1, b]).collect(),
         tuned: &tuned,
         about: json!({

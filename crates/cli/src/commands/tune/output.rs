@@ -23,11 +23,19 @@ pub(super) struct TuneOutputArgs {
     pub(super) plot: PlotArgs,
 }
 
+/// A parameter that is tuned; its values are 0 or more.
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    /// The flag that gives the values to try.
+    pub(super) flag: &'static str,
+    /// The largest value that is allowed.
+    pub(super) largest: f64,
+}
+
 /// Every point of a grid and its value.
 pub(super) struct Result<'a> {
     pub(super) measure: &'a Measure,
-    /// The names of the parameters.
-    pub(super) parameters: &'static [&'static str],
+    pub(super) parameters: &'static [Parameter],
     /// The parameters of each point.
     pub(super) points: Vec<Vec<f64>>,
     pub(super) tuned: &'a Tuned,
@@ -75,7 +83,7 @@ impl Result<'_> {
             .parameters
             .iter()
             .zip(self.point(best))
-            .map(|(name, value)| format!("--{name} {value}"))
+            .map(|(parameter, value)| format!("--{} {value}", parameter.name))
             .collect();
         format!("{} ({} {})", flags.join(" "), self.measure, self.measure.format(self.value(best), digits))
     }
@@ -83,31 +91,24 @@ impl Result<'_> {
     /// Notes of parameters whose best value is the first or the last one that was tried, though a better one
     /// may be beyond.
     fn best_at_an_end(&self) -> impl Iterator<Item = String> {
-        self.parameters.iter().zip(self.point(self.tuned.best)).enumerate().filter_map(
-            |(at, (name, best))| {
-                let tried = || self.points.iter().filter_map(|point| point.get(at).copied());
-                let (least, most) =
-                    (tried().fold(f64::INFINITY, f64::min), tried().fold(f64::NEG_INFINITY, f64::max));
-                let (flag, allowed) = match *name {
-                    "b" => ("--b", 0.0..=1.0),
-                    "alpha" => ("--alphas", 0.0..=f64::INFINITY),
-                    _ => ("--k1", 0.0..=f64::INFINITY),
-                };
-                let is_end = least < most
-                    && (*best == most && most < *allowed.end() || *best == least && least > *allowed.start());
-                let which = if *best == most { "largest" } else { "smallest" };
-                is_end.then(|| {
-                    format!("{name} {best} is the {which} value that was tried: give {flag} a wider range")
-                })
-            },
-        )
+        let best = self.parameters.iter().zip(self.point(self.tuned.best)).enumerate();
+        best.filter_map(|(at, (Parameter { name, flag, largest }, best))| {
+            let tried = || self.points.iter().filter_map(|point| point.get(at).copied());
+            let (least, most) =
+                (tried().fold(f64::INFINITY, f64::min), tried().fold(f64::NEG_INFINITY, f64::max));
+            let is_end = least < most && (*best == most && most < *largest || *best == least && least > 0.0);
+            let which = if *best == most { "largest" } else { "smallest" };
+            is_end.then(|| {
+                format!("{name} {best} is the {which} value that was tried: give {flag} a wider range")
+            })
+        })
     }
 
     fn json(&self) -> Value {
         let named = |at: usize| {
             let parameters = self.parameters.iter().zip(self.point(at));
             let mut point: serde_json::Map<String, Value> =
-                parameters.map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+                parameters.map(|(parameter, value)| (parameter.name.to_owned(), json!(value))).collect();
             point.insert("value".to_owned(), json!(self.value(at)));
             Value::Object(point)
         };
@@ -120,7 +121,7 @@ impl Result<'_> {
 
     fn csv(&self, out: &mut impl Write) -> crate::Result<()> {
         let mut rows = csv::Writer::from_writer(out);
-        let names = self.parameters.iter().map(|name| (*name).to_owned());
+        let names = self.parameters.iter().map(|parameter| parameter.name.to_owned());
         rows.write_record(names.chain([self.measure.to_string()])).map_err(of_csv)?;
         for (at, point) in self.points.iter().enumerate() {
             let numbers = point.iter().copied().chain([self.value(at)]);
@@ -136,7 +137,7 @@ impl Result<'_> {
             let star = if at == self.tuned.best { "*" } else { " " };
             format!("{}{star}", self.measure.format(self.value(at), digits))
         };
-        if let [name] = self.parameters {
+        if let [Parameter { name, .. }] = self.parameters {
             writeln!(out, "{name:<8} {}", self.measure)?;
             for (at, point) in self.points.iter().enumerate() {
                 writeln!(out, "{:<8} {}", point.first().copied().unwrap_or(f64::NAN), cell(at).trim_end())?;
@@ -146,7 +147,7 @@ impl Result<'_> {
         let rows: Vec<f64> = dedup(self.points.iter().filter_map(|point| point.first().copied()));
         let columns: Vec<f64> = dedup(self.points.iter().filter_map(|point| point.get(1).copied()));
         let width = (0..self.points.len()).map(|at| cell(at).len()).max().unwrap_or(0);
-        let corner = self.parameters.join("\\");
+        let corner = self.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join("\\");
         write!(out, "{corner:<6}")?;
         for column in &columns {
             write!(out, " {column:>width$}")?;
