@@ -1,4 +1,9 @@
-//! How an instruction set of x86-64 gets its name, is found on a CPU, and has kernels compiled for it.
+//! How an instruction set gets its name, is found on a CPU, and has kernels compiled for it.
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) use std::arch::is_aarch64_feature_detected as is_detected;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use std::arch::is_x86_feature_detected as is_detected;
 
 /// Names `$lanes` as an instruction set: that of CPUs with all of the features.
 macro_rules! instruction_set {
@@ -8,7 +13,7 @@ macro_rules! instruction_set {
 
         impl $name {
             pub(crate) fn new() -> Option<Self> {
-                ($(is_x86_feature_detected!($feature))&&+).then_some(Self(()))
+                ($($crate::instruction_set::is_detected!($feature))&&+).then_some(Self(()))
             }
         }
 

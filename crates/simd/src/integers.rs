@@ -6,6 +6,8 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
+#[cfg(target_arch = "aarch64")]
+use super::neon::FourRegisters;
 use super::{LANES, portable::Portable};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::TwoRegisters, avx512::OneRegister};
@@ -54,6 +56,9 @@ pub trait Integers: Copy {
 }
 
 impl Integers for Portable {}
+
+#[cfg(target_arch = "aarch64")]
+impl<const DOTPROD: bool, const I8MM: bool> Integers for FourRegisters<DOTPROD, I8MM> {}
 
 #[cfg(target_arch = "x86_64")]
 impl<const VNNI: bool> Integers for TwoRegisters<VNNI> {

@@ -14,7 +14,7 @@ use crate::LANES;
 pub const SMALLEST_IN_PAIRS: f32 = 1.0 / (1_u64 << 54) as f32;
 
 /// What a NaN becomes in bf16.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) const BF16_NAN: i32 = 0x7fc0;
 
 /// The bf16 that a number becomes in a pair: the nearest, ties to even, or zero below [`SMALLEST_IN_PAIRS`].

@@ -2,10 +2,11 @@
 //!
 //! An algorithm is written once, generic over [`Simd`], as a [`Kernel`]; [`dispatch`] runs it on the best
 //! instruction set of this machine. Every instruction set computes the *same bits*: there are always sixteen
-//! lanes (two registers where the hardware has eight), multiply-add is always fused, and reductions add the
-//! upper half to the lower half until one lane is left. So embeddings and scores do not depend on the CPU.
+//! lanes (two or four registers where those of the hardware are shorter), multiply-add is always fused, and
+//! reductions add the upper half to the lower half until one lane is left. So embeddings and scores do not
+//! depend on the CPU.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[macro_use]
 mod instruction_set;
 #[cfg(target_arch = "x86_64")]
@@ -16,6 +17,8 @@ mod integers;
 mod isa;
 mod lanes;
 mod math;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
 pub mod prefetch;
 pub mod product;
@@ -83,6 +86,21 @@ pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
             {
                 return simd.vectorize(kernel);
             }
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if K::Product::IS_BYTES {
+        use neon::{NeonDotProd, NeonI8mm};
+
+        if isa == Isa::NeonI8mm
+            && let Some(simd) = NeonI8mm::new()
+        {
+            return simd.vectorize(kernel);
+        }
+        if isa == Isa::NeonDotProd
+            && let Some(simd) = NeonDotProd::new()
+        {
+            return simd.vectorize(kernel);
         }
     }
     Token::new(isa).run(kernel)

@@ -38,7 +38,7 @@ macro_rules! lane_by_lane {
 impl Lanes for Portable {
     type F32 = Floats;
 
-    // Sixteen lanes are four registers of NEON: 4 x 4 accumulators of 32 registers.
+    // Sixteen lanes are four registers of 128 bits: 4 x 4 accumulators, of 32 registers.
     const TILE_ROWS: usize = 4;
     const TILE_VECTORS: usize = 1;
 

@@ -11,7 +11,7 @@ pub trait Product {
     type Value: Word;
     /// What the products add up to.
     type Sum: Word;
-    /// Whether VNNI speeds the products up.
+    /// Whether instructions for bytes speed the products up: VNNI, or Arm's dot products.
     const IS_BYTES: bool = false;
     /// Whether AVX512-BF16 speeds the products up.
     const IS_PAIRS: bool = false;

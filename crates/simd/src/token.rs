@@ -1,5 +1,7 @@
 //! The proof that this CPU has an instruction set.
 
+#[cfg(target_arch = "aarch64")]
+use super::neon::Neon;
 use super::{Isa, Kernel, Simd, portable::Portable};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::Avx2, avx512::Avx512};
@@ -14,6 +16,8 @@ enum Proof {
     Avx512(Avx512),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
     Portable,
 }
 
@@ -26,6 +30,8 @@ impl Token {
             Isa::Avx512Bf16 | Isa::Avx512Vnni | Isa::Avx512 => Avx512::new().map(Proof::Avx512),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2Vnni | Isa::Avx2 => Avx2::new().map(Proof::Avx2),
+            #[cfg(target_arch = "aarch64")]
+            Isa::NeonI8mm | Isa::NeonDotProd | Isa::Neon => Neon::new().map(Proof::Neon),
             _ => None,
         };
         Self(proof.unwrap_or(Proof::Portable))
@@ -51,6 +57,8 @@ impl Token {
             Proof::Avx512(simd) => simd.vectorize(kernel),
             #[cfg(target_arch = "x86_64")]
             Proof::Avx2(simd) => simd.vectorize(kernel),
+            #[cfg(target_arch = "aarch64")]
+            Proof::Neon(simd) => simd.vectorize(kernel),
             Proof::Portable => Portable.vectorize(kernel),
         }
     }
