@@ -16,14 +16,15 @@ pub enum Isa {
     Avx2Vnni,
     /// AVX2 with FMA, F16C, POPCNT and BMI: x86-64-v3.
     Avx2,
-    /// [`Isa::Neon`] with products of unsigned and signed bytes (FEAT_I8MM): Apple M2, Neoverse V1, and later.
+    /// [`Isa::Neon`] with products of unsigned and signed bytes (FEAT_I8MM): Apple M2, Neoverse V1
+    /// and later.
     NeonI8mm,
-    /// [`Isa::Neon`] with products of signed bytes (FEAT_DotProd): Apple M1, Neoverse N1, and later.
+    /// [`Isa::Neon`] with products of signed bytes (FEAT_DotProd): Apple M1, Neoverse N1 and later.
     NeonDotProd,
     /// NEON, which every 64-bit Arm has.
     Neon,
-    /// Whatever the compiler's baseline offers. Right everywhere, but very slow where the hardware has no fused
-    /// multiply-add.
+    /// Whatever the compiler's baseline offers. Right everywhere, but very slow where the hardware has no
+    /// fused multiply-add.
     Portable,
 }
 

@@ -187,7 +187,7 @@ impl<const DOTPROD: bool, const I8MM: bool> ByteLanes for FourRegisters<DOTPROD,
 
     #[inline(always)]
     unsafe fn load_i32(self, from: *const i32) -> Integers {
-        // SAFETY: `self` proves the features; the caller guarantees 64 bytes, four times sixteen, aligned or not.
+        // SAFETY: `self` proves the features; the caller guarantees 64 bytes, four times sixteen.
         from_fn(|register| unsafe { vreinterpretq_s32_u8(vld1q_u8(from.add(WIDTH * register).cast())) })
     }
 

@@ -9,7 +9,8 @@ pub fn prefetch<T>(at: *const T) {
         // SAFETY: SSE is part of x86-64; a prefetch does not fault.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
-    // SAFETY: a prefetch does not fault, and changes nothing that a program sees. (The intrinsic is not stable.)
+    // SAFETY: a prefetch does not fault, and changes nothing that a program sees. (Its intrinsic is not
+    // stable.)
     #[cfg(target_arch = "aarch64")]
     unsafe {
         std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
