@@ -6,7 +6,7 @@ use toller_files::InputReader;
 use toller_ir::Remedy;
 
 use crate::error::{CorpusError, excerpt};
-use crate::text::Shape;
+use crate::text::{Shape, blank};
 
 /// How much of a file detection looks at.
 const SNIFF_BYTES: usize = 64 << 10;
@@ -50,12 +50,16 @@ impl Sniff {
     }
 
     /// Whether the file begins as a JSON object or an array of objects does. (A brace or bracket alone may
-    /// begin an identifier.)
+    /// begin an identifier, and so may a pair of them that does not end the line.)
     pub(crate) fn json(&self) -> Option<Shape> {
-        let mut bytes = self.text.bytes().filter(|byte| !byte.is_ascii_whitespace());
-        match (bytes.next(), bytes.next()) {
-            (Some(b'{'), Some(b'"' | b'}')) => Some(Shape::Object),
-            (Some(b'['), Some(b'{' | b']')) => Some(Shape::Array),
+        let mut rest = self.text.trim_start().chars();
+        let (open, after) = (rest.next()?, rest.as_str().trim_start());
+        let ends_the_line = |close| {
+            after.strip_prefix(close).is_some_and(|rest| blank(rest.lines().next().unwrap_or_default()))
+        };
+        match open {
+            '{' if after.starts_with('"') || ends_the_line('}') => Some(Shape::Object),
+            '[' if after.starts_with('{') || ends_the_line(']') => Some(Shape::Array),
             _ => None,
         }
     }

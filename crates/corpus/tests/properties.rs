@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use common::{open, qrels, run, triples};
@@ -19,6 +19,9 @@ const WORDS: &str = concat!(
     r#"<doc> </doc> <docno> <text> <top> </top> <num> <title> <![CDATA[ ]]> <!-- &amp; &#x ; "#,
     r#"<doc><docno>a</docno><text>b</text></doc> [{"question":"a"}] [{"ctxs":[]}]"#
 );
+
+/// Identifiers, some of which begin as JSON does.
+const QUERY_ID: &str = r#"(\[\{|\[\]|\{"|\{\}|\{"":\{)?[!$-~é中]{1,8}"#;
 
 /// Bytes that parsers care about, mixed with any others.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -91,7 +94,7 @@ proptest! {
 
     #[test]
     fn a_written_run_reads_back(
-        queries in prop::collection::hash_map("(\\[\\{|\\{\")?[!$-~é中]{1,8}", prop::collection::hash_map("[!-~é中]{1,8}", any::<f32>().prop_filter("finite", |s| s.is_finite()), 1..20), 1..10)
+        queries in prop::collection::hash_map(QUERY_ID, prop::collection::hash_map("[!-~é中]{1,8}", any::<f32>().prop_filter("finite", |s| s.is_finite()), 1..20), 1..10)
     ) {
         let mut writer = TrecRunWriter::new(Vec::new(), "run.txt", "t").unwrap();
         for (query, hits) in &queries {
@@ -110,7 +113,7 @@ proptest! {
 
     #[test]
     fn written_qrels_read_back(
-        judgments in prop::collection::btree_map(("[!$-~]{1,6}", "[!-~]{1,6}"), -2_i32..4, 1..30)
+        judgments in prop::collection::btree_map((QUERY_ID, "[!-~]{1,6}"), -2_i32..4, 1..30)
     ) {
         let expected: HashSet<_> = judgments.iter().map(|((q, d), g)| (q.clone(), d.clone(), *g)).collect();
         let (mut trec, mut beir) = (String::new(), "query-id\tcorpus-id\tscore\r\n".to_owned());
@@ -120,6 +123,19 @@ proptest! {
         }
         prop_assert_eq!(&triples(&qrels(trec).unwrap()).into_iter().collect::<HashSet<_>>(), &expected);
         prop_assert_eq!(&triples(&qrels(beir).unwrap()).into_iter().collect::<HashSet<_>>(), &expected);
+    }
+
+    #[test]
+    fn written_texts_read_back(
+        texts in prop::collection::hash_map(r"(\[\]|\{\})?[!$-,.-;=-Z^-z~]{1,6}", "[a-z]{1,9}", 1..30)
+    ) {
+        let content: String = texts.iter().map(|(id, text)| format!("{id}\t{text}\n")).collect();
+        let (queries, _) = read_queries_from(open("q", content.as_bytes()), &ReadOptions::default()).unwrap();
+        let found: Vec<_> = queries.into_iter().map(|query| (query.id, query.text)).collect();
+        prop_assert_eq!(found.into_iter().collect::<HashMap<_, _>>(), texts.clone());
+        let reader = read_collection_from(open("c", content.as_bytes()), &ReadOptions::default()).unwrap();
+        let found = reader.map(Result::unwrap).map(|passage| (passage.id, passage.text));
+        prop_assert_eq!(found.collect::<HashMap<_, _>>(), texts);
     }
 
     #[test]

@@ -47,17 +47,23 @@ pub(crate) fn of_header(cells: &[&str]) -> Option<(usize, usize)> {
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
 pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
-    if sniff.nests_objects() {
-        return Err(sniff.unsupported(
-            "judgments are not read from a JSON object of objects, as pytrec_eval and ranx keep them",
-            "write them in TREC's form, as ranx does with qrels.save(\"qrels.trec\")",
-        ));
-    }
-    if sniff.json() == Some(Shape::Object) || sniff.named(&["jsonl", "ndjson"]) {
+    if sniff.named(&["jsonl", "ndjson"]) {
         return Ok(QrelsFormat::Jsonl);
     }
     let lines = sniff.lines();
     let judgments: Vec<&str> = lines.into_iter().filter(|line| !line.trim_start().starts_with('#')).collect();
+    // An identifier may begin as JSON does.
+    if !judgments.first().is_some_and(|line| ends_in_grade(line)) {
+        if sniff.nests_objects() {
+            return Err(sniff.unsupported(
+                "judgments are not read from a JSON object of objects, as pytrec_eval and ranx keep them",
+                "write them in TREC's form, as ranx does with qrels.save(\"qrels.trec\")",
+            ));
+        }
+        if sniff.json() == Some(Shape::Object) {
+            return Ok(QrelsFormat::Jsonl);
+        }
+    }
     if judgments.is_empty() {
         return Ok(QrelsFormat::Trec);
     }
@@ -75,5 +81,15 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
         3 => Ok(QrelsFormat::Beir),
         2 => Ok(QrelsFormat::Pairs),
         _ => Err(sniff.unknown("qrels", &QrelsFormat::ALL, QrelsFormat::name)),
+    }
+}
+
+/// Whether a line is certainly a judgment in TREC's or BEIR's form: a grade is in its last column.
+fn ends_in_grade(line: &str) -> bool {
+    let mut cells = [""; 4];
+    match tabs_or_spaces(line, &mut cells) {
+        4 => parse_grade(cells[3]).is_some(),
+        3 => tab_columns(line) == 3 && parse_grade(cells[2]).is_some(),
+        _ => false,
     }
 }
