@@ -1,6 +1,5 @@
 //! Queries that are searched in one pass over a device's rows: their memory, and the launches of kernels.
 
-use rayon::prelude::*;
 use toller_gpu::{Address, Arena, DeviceError, Memory};
 use toller_ir::{DocOrd, Hit, Ranking};
 
@@ -11,6 +10,7 @@ use super::layout::Slab;
 use super::rows::Rows;
 use super::schedule::Stripe;
 use super::sizes::Sizes;
+use super::threads::{for_each_row, threads_for};
 use super::workspace::Workspace;
 
 /// Queries in the form that the scan of a type multiplies.
@@ -48,9 +48,6 @@ pub(super) struct Also {
     /// Notes what the k best candidates are believed to score at least.
     pub(super) aim: bool,
 }
-
-/// Numbers or hits from which on all threads copy them. To wake the threads takes longer than copying fewer.
-const FOR_ALL_THREADS: usize = 1 << 17;
 
 /// Queries from which on the k best sums of codes are scored first.
 const AIMING_QUERIES: usize = 16;
@@ -148,14 +145,11 @@ impl<'a> Group<'a> {
         let (pinned, together) = self.workspace.pinned(numbers.len(), dim * size_of::<f32>())?;
         for (part, numbers) in numbers.chunks(together).enumerate() {
             let rows: &mut [f32] = bytemuck::cast_slice_mut(pinned.bytes_mut()?);
-            let copy = |(row, &number): (&mut [f32], &usize)| {
-                row.copy_from_slice(&queries[number * dim..][..dim]);
-            };
-            if numbers.len() * dim < FOR_ALL_THREADS {
-                rows.chunks_exact_mut(dim).zip(numbers).for_each(copy);
-            } else {
-                rows.par_chunks_exact_mut(dim).zip(numbers).for_each(copy);
-            }
+            let rows = &mut rows[..numbers.len() * dim];
+            let threads = threads_for(rows.len());
+            for_each_row(rows, dim, threads, |row, values| {
+                values.copy_from_slice(&queries[numbers[row] * dim..][..dim]);
+            });
             // SAFETY: the memory has room for all queries. Kernels wait for the copies, and so does the next
             // use of the buffer.
             unsafe {
@@ -369,21 +363,16 @@ impl<'a> Group<'a> {
         let outcome = pinned.read(&self.outcome, 0, 2 * queries)?.to_vec();
         let (hit_counts, nominated) = outcome.split_at(queries);
         let (pinned, together) = self.workspace.pinned(queries, k * size_of::<KernelHit>())?;
-        let mut found = Vec::with_capacity(queries);
-        for (part, counts) in hit_counts.chunks(together).enumerate() {
+        let mut found = vec![(None, 0); queries];
+        for (part, found) in found.chunks_mut(together).enumerate() {
             let first = part * together;
-            let hits = pinned.read(&self.hits, first * k, counts.len() * k)?;
-            let of_query = |((hits, &count), &nominated): ((&[KernelHit], &u32), &u32)| {
+            let hits = pinned.read(&self.hits, first * k, found.len() * k)?;
+            for_each_row(found, 1, threads_for(hits.len()), |row, found| {
+                let (count, nominated) = (hit_counts[first + row], nominated[first + row]);
                 let hit = |hit: &KernelHit| Hit::new(DocOrd(hit.ordinal), hit.score);
-                let hits = || hits.iter().take(count as usize).map(hit).collect();
-                ((count != INCOMPLETE).then(|| Ranking { hits: hits() }), nominated as usize)
-            };
-            let nominated = &nominated[first..];
-            if hits.len() < FOR_ALL_THREADS {
-                found.extend(hits.chunks_exact(k).zip(counts).zip(nominated).map(of_query));
-            } else {
-                found.par_extend(hits.par_chunks_exact(k).zip(counts).zip(nominated).map(of_query));
-            }
+                let hits = || hits[row * k..][..k].iter().take(count as usize).map(hit).collect();
+                found[0] = ((count != INCOMPLETE).then(|| Ranking { hits: hits() }), nominated as usize);
+            });
         }
         Ok(found)
     }

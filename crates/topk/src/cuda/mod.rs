@@ -24,6 +24,7 @@ mod schedule;
 mod search;
 mod shard;
 mod sizes;
+mod threads;
 mod upload;
 mod workspace;
 

@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use toller_gpu::{Address, Device, DeviceError, Memory};
 
 use super::abi;
 use super::kernels::{DType, Kernels};
 use super::layout::Slab;
+use super::threads::for_each_row;
 use super::upload::Uploader;
 use crate::collection::{Codes, Collection, Segment};
 use crate::quantize::{Quantized, quantize};
@@ -143,14 +143,13 @@ impl Loader {
     ) -> Result<(), DeviceError> {
         let at_once = (ROUNDED_AT_ONCE / dim).max(1);
         let starts: Vec<usize> = rows.clone().step_by(at_once).collect();
-        for starts in starts.chunks(4 * rayon::current_num_threads()) {
-            let made: Vec<Quantized> = starts
-                .par_iter()
-                .map(|&start| {
-                    let end = (start + at_once).min(rows.end);
-                    quantize(&segment.vectors.widened(start * dim..end * dim), dim)
-                })
-                .collect();
+        let threads = rayon::current_num_threads();
+        for starts in starts.chunks(4 * threads) {
+            let mut made = vec![Quantized::default(); starts.len()];
+            for_each_row(&mut made, 1, threads, |piece, made| {
+                let (start, end) = (starts[piece], (starts[piece] + at_once).min(rows.end));
+                made[0] = quantize(&segment.vectors.widened(start * dim..end * dim), dim);
+            });
             for (start, made) in starts.iter().zip(&made) {
                 let Quantized { codes: values, scales, residual_norms } = made;
                 let codes = Codes { values, scales, residual_norms };

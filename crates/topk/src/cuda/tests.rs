@@ -7,7 +7,9 @@
 pub(crate) mod smoke;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Barrier, LazyLock, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use half::f16;
 use toller_gpu::{DeviceError, Devices, KernelTimes, Memory, Watcher};
@@ -355,6 +357,31 @@ fn what_a_device_cannot_hold_is_an_error() {
     let error = index.search(&collection, &vectors[..512], 1000, &Filter::default()).unwrap_err();
     assert!(matches!(error, IpTopkError::Device(DeviceError::TooLittleMemory { .. })), "{error}");
     assert!(error.remedy().is_some());
+}
+
+/// A worker of rayon that waits takes up other work, perhaps a search that waits for what the worker holds.
+#[test]
+fn searches_do_not_wait_for_rayon() {
+    let (dim, count) = (1024, 128);
+    let (busy, workers) =
+        (Arc::new(Mutex::new(())), Arc::new(Barrier::new(rayon::current_num_threads() + 1)));
+    let held = busy.lock().unwrap();
+    let (of_workers, all) = (busy.clone(), workers.clone());
+    rayon::spawn_broadcast(move |_| {
+        all.wait();
+        drop(of_workers.lock());
+    });
+    workers.wait();
+    let (send, found) = mpsc::channel();
+    thread::spawn(move || {
+        let (rows, queries) = (numbers(8 * dim, 1), numbers(count * dim, 2));
+        let collection = one_segment(&rows, dim);
+        let index = DeviceSearch::new(&Devices::shim(&[64 << 20]), &collection, Scan::Int8, &|_| {}).unwrap();
+        send.send(index.search(&collection, &queries, 2, &Filter::default())).unwrap();
+    });
+    let found = found.recv_timeout(Duration::from_mins(2));
+    drop(held);
+    assert_eq!(found.expect("a search that waits for rayon").unwrap().rankings.len(), count);
 }
 
 /// A device is opened, or the error names what the machine is missing.
