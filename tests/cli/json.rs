@@ -129,6 +129,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("verify", "verify --model tiny-bert"),
     ("verify", "verify --model cross-encoders/mpnet"),
     ("models", "models"),
+    ("models-name", "models all-MiniLM-L6-v2"),
     ("doctor", "doctor"),
 ];
 
