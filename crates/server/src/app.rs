@@ -189,7 +189,9 @@ impl App {
 
     /// Every name that a request may give.
     pub(crate) fn served_names(&self) -> impl Iterator<Item = &str> {
-        self.names().into_iter().flatten().map(String::as_str)
+        let [of_embedder, of_scorer] = self.names();
+        let others = of_scorer.iter().filter(|name| !of_embedder.contains(name));
+        of_embedder.iter().chain(others).map(String::as_str)
     }
 
     /// The name of the embedding model in answers. An error if a request names another model.

@@ -109,13 +109,15 @@ impl Embedder {
         self.encoder().model().tower(role)
     }
 
-    /// The role that a request names as the name of a prompt, in the words of sentence-transformers, or as a
-    /// type of input, in Cohere's.
+    /// The role that a request names as the name of a prompt, in the words of sentence-transformers, as a
+    /// type of input, in Cohere's, or as a task, in Jina's.
     pub(crate) fn role(&self, name: Option<&str>) -> Result<Role, Failure> {
         let role = match name {
             None => self.role,
-            Some("query" | "search_query") => Role::Query,
-            Some("passage" | "document" | "corpus" | "search_document") => Role::Passage,
+            Some("query" | "search_query" | "retrieval.query") => Role::Query,
+            Some("passage" | "document" | "corpus" | "search_document" | "retrieval.passage") => {
+                Role::Passage
+            }
             Some(other) => {
                 let message = format!("there is no prompt {other:?}; `query` and `passage` are the prompts");
                 return Err(Failure::invalid(message));

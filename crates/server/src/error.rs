@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use toller_files::FileError;
-use toller_ir::{AnyError, ErrorPlace, Explain, Position, Remedy};
+use toller_ir::{AnyError, ErrorPlace, Explain, Position, Remedy, counted};
 
 /// Why a server cannot start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -51,11 +51,22 @@ pub enum ServerError {
     #[error(transparent)]
     Open(#[from] AnyError),
     /// Requests that were not answered before the end.
-    #[error("{requests} requests were not answered in the time for shutting down")]
+    #[error("{} not answered in the time for shutting down", were(*.requests))]
     Undrained {
         /// How many.
         requests: usize,
     },
+    /// Requests that were not answered, since the server was asked to end for the second time.
+    #[error("{} not answered: the server was asked again to end", were(*.requests))]
+    Stopped {
+        /// How many.
+        requests: usize,
+    },
+}
+
+fn were(requests: usize) -> String {
+    let verb = if requests == 1 { "was" } else { "were" };
+    format!("{} {verb}", counted(requests, "request"))
 }
 
 impl Explain for ServerError {
@@ -77,6 +88,7 @@ impl Explain for ServerError {
             }
             Self::Open(error) => return error.remedy(),
             Self::Undrained { .. } => "give the requests more time".into(),
+            Self::Stopped { .. } => return None,
         })
     }
 
@@ -88,7 +100,7 @@ impl Explain for ServerError {
                 Some(ErrorPlace { position: Some(Position::Line(*line as u64)), ..ErrorPlace::of_file(path) })
             }
             Self::NoKeys { path } | Self::Tls { path, .. } => Some(ErrorPlace::of_file(path)),
-            Self::Listen { .. } | Self::Start(_) | Self::Undrained { .. } => None,
+            Self::Listen { .. } | Self::Start(_) | Self::Undrained { .. } | Self::Stopped { .. } => None,
         }
     }
 }

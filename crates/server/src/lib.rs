@@ -38,6 +38,6 @@ pub use keys::Keys;
 pub use limits::Limits;
 pub use log::Log;
 pub use runs::Runs;
-pub use serve::Server;
+pub use serve::{Event, Server};
 pub use signals::{Control, Signals};
 pub use tls::Tls;

@@ -37,6 +37,18 @@ const UPKEEP: Duration = Duration::from_secs(5);
 /// files.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// What a running server has to say.
+#[derive(Debug)]
+pub enum Event {
+    /// The collection was opened again because a signal asked for it, or could not be.
+    Reloaded(Result<(), String>),
+    /// The server was asked to end, while it was answering this many requests.
+    Draining {
+        /// How many.
+        requests: usize,
+    },
+}
+
 /// A server that is ready to run.
 pub struct Server {
     app: Arc<App>,
@@ -64,16 +76,17 @@ impl Server {
         self.address
     }
 
-    /// Answers requests until it is asked to end. Then requests under way have `drain_time`; new ones are
-    /// refused with 503 meanwhile. `on_reload` gets the result of each reload that a signal asked for.
+    /// Answers requests until it is asked to end. Then requests under way have `drain_time`, unless it is
+    /// asked again; new ones are refused with 503 meanwhile.
     ///
     /// # Errors
-    /// [`ServerError::Undrained`] if the time was too short; what the system refuses.
+    /// [`ServerError::Undrained`] if the time was too short, [`ServerError::Stopped`] if it was asked again;
+    /// what the system refuses.
     pub fn run(
         self,
         mut signals: Signals,
         drain_time: Duration,
-        on_reload: impl Fn(Result<(), String>) + Send + Sync + 'static,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<(), ServerError> {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         runtime.worker_threads(IO_THREADS).max_blocking_threads(BLOCKING_THREADS).enable_all();
@@ -86,16 +99,26 @@ impl Server {
             let accepting = tokio::spawn(accept(listener, connections.clone()));
             // Ends with the runtime.
             tokio::spawn(keep_up(self.app.clone(), UPKEEP));
-            let on_reload = Arc::new(on_reload);
+            let on_event = Arc::new(on_event);
             // The loop ends at a drain, or when no control is left that could ask for one.
             while let Some(Signal::Reload) = signals.received.recv().await {
-                let (app, on_reload) = (self.app.clone(), on_reload.clone());
+                let (app, on_event) = (self.app.clone(), on_event.clone());
                 tokio::spawn(async move {
-                    on_reload(blocking(move || app.reload()).await.map_err(|failure| failure.message));
+                    let reloaded = blocking(move || app.reload()).await;
+                    on_event(Event::Reloaded(reloaded.map_err(|failure| failure.message)));
                 });
             }
-            self.app.phase.drain();
-            let drained = tokio::time::timeout(drain_time, self.app.phase.until_idle()).await;
+            let phase = &self.app.phase;
+            phase.drain();
+            on_event(Event::Draining { requests: phase.in_flight() });
+            let drained = tokio::select! {
+                biased;
+                () = phase.until_idle() => Ok(()),
+                () = signals.asked_to_end() => Err(ServerError::Stopped { requests: phase.in_flight() }),
+                () = tokio::time::sleep(drain_time) => {
+                    Err(ServerError::Undrained { requests: phase.in_flight() })
+                }
+            };
             accepting.abort();
             // The task ends when it next waits; then this is the last owner.
             let _ = accepting.await;
@@ -103,10 +126,7 @@ impl Server {
                 let goodbye = if drained.is_ok() { GOODBYE } else { Duration::ZERO };
                 let _ = tokio::time::timeout(goodbye, connections.graceful.shutdown()).await;
             }
-            match drained {
-                Ok(()) => Ok(()),
-                Err(_) => Err(ServerError::Undrained { requests: self.app.phase.in_flight() }),
-            }
+            drained
         });
         runtime.shutdown_timeout(Duration::from_millis(100));
         drop(app);

@@ -30,7 +30,7 @@ impl Control {
         let _ = self.0.send(Signal::Reload);
     }
 
-    /// Answers what is under way, and ends.
+    /// Answers what is under way, and ends. The second time, ends at once.
     pub fn drain(&self) {
         let _ = self.0.send(Signal::Drain);
     }
@@ -44,11 +44,22 @@ impl Signals {
         (Control(sender), Self { received, from_system: None })
     }
 
-    /// Those of the system: SIGTERM and Ctrl-C drain, SIGHUP reloads.
+    /// Those of the system: SIGTERM and Ctrl-C drain, and stop at the second time; SIGHUP reloads.
     #[must_use]
     pub fn of_system() -> Self {
         let (control, signals) = Self::controlled();
         Self { from_system: Some(control), ..signals }
+    }
+
+    /// Waits until something asks for the end; for ever when no control is left that could.
+    pub(crate) async fn asked_to_end(&mut self) {
+        loop {
+            match self.received.recv().await {
+                Some(Signal::Drain) => return,
+                Some(Signal::Reload) => {}
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// Begins to listen to the system, inside the server's runtime.

@@ -15,10 +15,19 @@ pub(super) enum Input {
     Text(String),
     /// Texts.
     Texts(Vec<String>),
+    /// Objects with a text each, as Jina's clients send them.
+    Objects(Vec<Object>),
     /// The tokens of a text, special tokens included.
     Ids(Vec<u32>),
     /// The tokens of texts.
     ManyIds(Vec<Vec<u32>>),
+}
+
+/// An object with a text.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct Object {
+    /// The text.
+    text: String,
 }
 
 impl Input {
@@ -27,6 +36,7 @@ impl Input {
         let inputs = match self {
             Self::Text(text) => Inputs::Texts(vec![text]),
             Self::Texts(texts) => Inputs::Texts(texts),
+            Self::Objects(objects) => Inputs::Texts(objects.into_iter().map(|object| object.text).collect()),
             Self::Ids(ids) => Inputs::Ids(vec![ids]),
             Self::ManyIds(ids) => Inputs::Ids(ids),
         };

@@ -26,10 +26,15 @@ pub(super) struct EmbeddingsRequest {
     model: Option<String>,
     /// Dimensions that are kept of a vector.
     dimensions: Option<usize>,
-    /// Numbers, unless it says otherwise.
+    /// Numbers, unless it says otherwise. Jina calls it `embedding_type`.
+    #[serde(alias = "embedding_type")]
     encoding_format: Option<Format>,
-    /// `query` or `passage`: the role of the texts. Not a field of OpenAI's.
+    /// `query` or `passage`: the role of the texts. Not a field of OpenAI's; Jina calls it `task`.
+    #[serde(alias = "task", alias = "prompt_name")]
     input_type: Option<String>,
+    /// Whether vectors have length 1; the model's own choice if left out. A field of Jina's.
+    #[serde(alias = "normalize")]
+    normalized: Option<bool>,
 }
 
 /// How vectors are written.
@@ -103,7 +108,7 @@ pub(super) async fn embeddings(
 ) -> Result<Response, Failure> {
     let (embedder, model) = app.embedder_named(request.model.as_deref())?;
     let role = embedder.role(request.input_type.as_deref())?;
-    let output = output(embedder, None, request.dimensions)?;
+    let output = output(embedder, request.normalized, request.dimensions)?;
     let inputs = request.input.checked(&app, "input")?;
     let cut = Cut { truncate: app.limits.truncate, side: None };
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;

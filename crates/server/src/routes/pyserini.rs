@@ -7,7 +7,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::search::{K, NamedHit, passages_if_served, read, run};
+use super::search::{K, NamedHit, check_k, passages_if_served, read, run};
 use crate::app::App;
 use crate::body::{Deadline, InPath, Parameters};
 use crate::collection::{Asked, System};
@@ -108,7 +108,9 @@ pub(super) async fn search(
         let message = "`k1` and `b` are chosen when the server is started; leave them out";
         return Err(Failure::invalid(message));
     }
-    let asked = Asked { system, k: asking.hits.unwrap_or(K), filter: None };
+    let k = asking.hits.unwrap_or(K);
+    check_k(&app, "hits", k)?;
+    let asked = Asked { system, k, filter: None };
     let queries = [asking.query];
     let (mut hits, _) = run(&app, &collection, asked, false, &queries, deadline).await?;
     let hits = hits.pop().unwrap_or_default();

@@ -29,6 +29,8 @@ pub(super) struct RankRequest {
     return_documents: Option<bool>,
     /// Tokens that are kept of a document; only what leaves documents as they are is supported.
     max_tokens_per_doc: Option<usize>,
+    /// Fields of documents that are read; only `text` is supported.
+    rank_fields: Option<Vec<String>>,
 }
 
 /// A document.
@@ -52,7 +54,7 @@ impl RankRequest {
         top_n: Option<usize>,
         return_documents: Option<bool>,
     ) -> Self {
-        Self { model, query, documents, top_n, return_documents, max_tokens_per_doc: None }
+        Self { model, query, documents, top_n, return_documents, max_tokens_per_doc: None, rank_fields: None }
     }
 }
 
@@ -78,6 +80,9 @@ async fn rank(
         return Err(Failure::invalid(format!(
             "`max_tokens_per_doc` below {most}, where the model itself cuts, is not supported"
         )));
+    }
+    if request.rank_fields.is_some_and(|fields| fields != ["text"]) {
+        return Err(Failure::invalid("`rank_fields` other than `text` are not supported"));
     }
     let text = |document| match document {
         Document::Text(text) | Document::Object { text } => text,

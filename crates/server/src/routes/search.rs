@@ -163,6 +163,15 @@ pub(super) struct NamedHit {
     before: Vec<StageScore>,
 }
 
+/// Refuses a number of hits, which a request gives in `field`.
+pub(super) fn check_k(app: &App, field: &str, k: usize) -> Result<(), Failure> {
+    let most = app.limits.k;
+    if (1..=most).contains(&k) {
+        return Ok(());
+    }
+    Err(Failure::invalid(format!("`{field}` is {k}; it is from 1 to {most}")))
+}
+
 /// Checks and searches.
 pub(super) async fn run(
     app: &App,
@@ -174,10 +183,7 @@ pub(super) async fn run(
 ) -> Result<(Vec<Vec<NamedHit>>, Answer<Found>), Failure> {
     app.check_count("query", queries.len())?;
     queries.iter().try_for_each(|query| check_query(query))?;
-    let most = app.limits.k;
-    if !(1..=most).contains(&asked.k) {
-        return Err(Failure::invalid(format!("`k` is {}; it is from 1 to {most}", asked.k)));
-    }
+    check_k(app, "k", asked.k)?;
     if rerank && !app.limits.truncate {
         // The reranker finds out late that a query is too long.
         let (scorer, queries) = (app.scorer()?.clone(), queries.to_vec());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::rate::Rate;
+use super::rate::{Rate, class};
 use super::{Answer, Capacity, Work};
 use crate::failure::{Failure, Reason};
 
@@ -20,9 +20,6 @@ type Due = (Instant, u64);
 
 /// For how many times the time of its class a request may be overtaken.
 const PATIENCE: u32 = 10;
-
-/// A class reaches from a power of this to the next one.
-const CLASS: usize = 4;
 
 /// But for no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(1);
@@ -64,15 +61,6 @@ impl<W: Work> Waiting<W> {
     pub(super) fn answer(&self) -> &oneshot::Sender<Result<Answer<W::Output>, Failure>> {
         &self.answer
     }
-}
-
-/// The longest of the costs that are in a class with this one.
-fn class(cost: usize) -> usize {
-    let mut longest = CLASS;
-    while longest < cost {
-        longest = longest.saturating_mul(CLASS);
-    }
-    longest
 }
 
 /// The requests that wait.
@@ -162,16 +150,17 @@ impl<W: Work> Queue<W> {
             return Err(Failure::new(Reason::Unavailable, "the server is shutting down"));
         }
         let class = class(cost);
-        let patience = self.rate.time_of(class).saturating_mul(PATIENCE).min(MOST_PATIENCE);
+        let time_of = |cost| self.rate.time_of(cost, capacity.batch);
+        let patience = time_of(class).saturating_mul(PATIENCE).min(MOST_PATIENCE);
         let due = ((arrived + patience).min(deadline), self.next);
         let place = Place { due, class, cost, deadline };
         if self.cost == 0 {
             return Ok(place);
         }
         if let Some(excess) = (self.cost + cost).checked_sub(capacity.queue).filter(|excess| *excess > 0) {
-            return Err(Failure::overloaded("the queue is full", self.rate.time_of(excess)));
+            return Err(Failure::overloaded("the queue is full", time_of(excess)));
         }
-        let ends = arrived + self.rate.time_of(self.cost_until_end_of(place, capacity));
+        let ends = arrived + time_of(self.cost_until_end_of(place, capacity));
         let latest = arrived + deadline.saturating_duration_since(arrived) * (MARGIN - 1) / MARGIN;
         if ends > latest {
             let message = "the request would not be answered before its deadline";

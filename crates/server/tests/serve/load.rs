@@ -121,7 +121,7 @@ fn what_is_under_way_is_answered_before_the_end() {
         while answered.load(Ordering::Relaxed) < 20 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        server.control.drain();
+        server.drain();
     });
     assert_eq!(server.get("/readyz").status, 503);
     assert_eq!(server.get("/health").status, 503);
@@ -149,7 +149,7 @@ fn begin_reading(server: &Running) -> TcpStream {
 fn an_answer_that_is_being_sent_is_sent_to_its_end() {
     let mut server = Running::start();
     let stream = begin_reading(&server);
-    server.control.drain();
+    server.drain();
     // Longer than idle connections have to end.
     std::thread::sleep(Duration::from_millis(2500));
     let (answer, _) = read_answer(&mut BufReader::new(stream)).unwrap();
@@ -174,6 +174,14 @@ fn a_client_that_does_not_read_is_not_waited_for() {
     wait_for(&server, "toller_requests_in_flight", |in_flight| in_flight == 1.0);
     wait_for(&server, "toller_connections", |connections| connections == 1.0);
     assert!(read_answer(&mut BufReader::new(stream)).is_err());
+}
+
+#[test]
+fn the_second_request_to_end_waits_for_nobody() {
+    let mut server = Running::with(Limits::default(), None, Duration::from_secs(600));
+    let _begun = begin(&server);
+    server.control.drain();
+    assert!(matches!(server.end(), Err(ServerError::Stopped { requests: 1 })));
 }
 
 #[test]

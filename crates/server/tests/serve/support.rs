@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub(crate) const PASSAGES: [(&str, &str); 5] = [
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) control: Control,
+    /// Whether the server was asked to end.
+    is_draining: AtomicBool,
     pub(crate) engine: Arc<Engine>,
     pub(crate) encoder: Encoder,
     pub(crate) systems: Systems,
@@ -166,7 +168,8 @@ impl Running {
         let (control, signals) = Signals::controlled();
         let address = server.address();
         let thread = std::thread::spawn(move || server.run(signals, drain, |_| {}));
-        Self { address, control, engine, encoder, systems, log, thread: Some(thread), folder }
+        let is_draining = AtomicBool::new(false);
+        Self { address, control, is_draining, engine, encoder, systems, log, thread: Some(thread), folder }
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -182,9 +185,16 @@ impl Running {
         self.client().send("GET", path, &[], b"")
     }
 
+    /// Drains the server. The second time would stop it.
+    pub(crate) fn drain(&self) {
+        if !self.is_draining.swap(true, Ordering::Relaxed) {
+            self.control.drain();
+        }
+    }
+
     /// Drains the server, and waits for its end.
     pub(crate) fn end(&mut self) -> Result<(), ServerError> {
-        self.control.drain();
+        self.drain();
         self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap())
     }
 }

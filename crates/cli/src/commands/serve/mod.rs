@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toller_engine::Role;
-use toller_server::{Keys, Log, Named, Server, Service, Signals, Tls};
+use toller_ir::counted;
+use toller_server::{Event, Keys, Log, Named, Server, Service, Signals, Tls};
 
 use self::limits::LimitArgs;
 use self::systems::{Models, SystemArgs};
@@ -77,8 +78,8 @@ pub struct ServeArgs {
     #[arg(long)]
     tei_metrics: bool,
 
-    /// More names that clients may use for the model, as in an OpenAI client's `model`
-    #[arg(long, value_name = "NAME", num_args = 1.., requires = "model")]
+    /// More names that clients may use for the models, as in an OpenAI client's `model`
+    #[arg(long, value_name = "NAME", num_args = 1..)]
     served_model_name: Vec<String>,
 
     /// Role of texts whose request does not say it: passage or query
@@ -142,7 +143,7 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     let limits = args.limits.limits();
     let service = Service {
         encoder: named(args.model.as_deref(), &args.served_model_name, models.encoder.clone()),
-        reranker: named(args.reranker.as_deref(), &[], models.reranker.clone()),
+        reranker: named(args.reranker.as_deref(), &args.served_model_name, models.reranker.clone()),
         systems: args.systems.opener(models, compute.device, limits.truncate, &engine, ui)?,
         role: args.role,
         keys,
@@ -166,11 +167,19 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     ui.status(format!("serving on {url}/, a page to search and compare; /openapi.json lists the routes"));
     ui.json(|| serde_json::json!({ "url": url }))?;
     let narrator = ui.clone();
-    let on_reload = move |reloaded: Result<(), String>| match reloaded {
-        Ok(()) => narrator.status("opened everything again"),
-        Err(error) => narrator.warning(format!("what was served before is still served: {error}")),
+    let drain_seconds = args.drain_seconds;
+    let on_event = move |event| match event {
+        Event::Reloaded(Ok(())) => narrator.status("opened everything again"),
+        Event::Reloaded(Err(error)) => {
+            narrator.warning(format!("what was served before is still served: {error}"));
+        }
+        Event::Draining { requests: 0 } => narrator.status("shutting down"),
+        Event::Draining { requests } => narrator.status(format!(
+            "shutting down: {} under way, for up to {drain_seconds} s; a second signal ends it at once",
+            counted(requests, "request")
+        )),
     };
-    Ok(server.run(Signals::of_system(), Duration::from_secs(args.drain_seconds), on_reload)?)
+    Ok(server.run(Signals::of_system(), Duration::from_secs(drain_seconds), on_event)?)
 }
 
 impl ServeArgs {
@@ -188,6 +197,10 @@ impl ServeArgs {
 
     /// Refuses flags of models that are not served. Stores are searched on --device without a model, too.
     fn check_unused(&self) -> Result<(), UsageError> {
+        if !self.served_model_name.is_empty() && self.model.is_none() && self.reranker.is_none() {
+            let message = "--served-model-name is for a model, and none is served";
+            return Err(UsageError::new(message, "give --model or --reranker, or leave it out"));
+        }
         let ModelArgs { compute, .. } = &self.model_args;
         let [prompt, query_model, dim, pooling, max_length] = self.model_args.flags();
         let compute = compute.flags().into_iter().filter(|(flag, _)| *flag != "--device");
