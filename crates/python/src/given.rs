@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyFloat, PyString};
 use serde::Serializer as _;
 use toller_corpus::{
     BadRecord, Cells, CollectionFormat, ColumnNames, CorpusError, Names, Place, QueryFormat, ReadOptions,
@@ -22,6 +22,7 @@ use toller_texts::Texts;
 
 use crate::arrow::Stream;
 use crate::error::Failed;
+use crate::mappings::integer;
 use crate::paths::Paths;
 
 /// What texts are.
@@ -329,8 +330,8 @@ fn cell<'a>(value: &'a Bound<'_, PyAny>, may_be_number: bool) -> Result<Option<C
     if value.is_none() || value.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan()) {
         return Ok(None);
     }
-    if may_be_number && value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
-        return Ok(Some(Cow::Owned(value.to_string())));
+    if may_be_number && let Some(number) = integer(value) {
+        return Ok(Some(Cow::Owned(number)));
     }
     let of = value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
     if of == "NAType" { Ok(None) } else { Err(format!("of type {of}")) }

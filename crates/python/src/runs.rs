@@ -12,7 +12,7 @@ use toller_files::{CompressedWriter, FileError};
 use toller_ir::RunEntry;
 
 use crate::error::Failed;
-use crate::mappings::Mapped;
+use crate::mappings::{Grade, Mapped};
 use crate::paths::{input, wrong_type};
 use crate::work;
 
@@ -219,7 +219,7 @@ pub(crate) struct Qrels {
 }
 
 /// Grades by query, as Python has them.
-type Grades = Mapped<Mapped<i32>>;
+type Grades = Mapped<Mapped<Grade>>;
 
 #[pymethods]
 impl Qrels {
@@ -229,7 +229,7 @@ impl Qrels {
         let mut qrels = toller_ir::Qrels::new();
         for (query, Mapped(documents)) in &grades.0 {
             for (document, grade) in documents {
-                qrels.insert(query, document, *grade);
+                qrels.insert(query, document, grade.0);
             }
         }
         Self { qrels: Arc::new(qrels) }

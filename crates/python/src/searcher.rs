@@ -42,47 +42,49 @@ const HITS: usize = 8 << 20;
 
 /// Queries with their ids.
 enum Queries {
-    Mapped(Mapped<String>),
-    Pairs(Vec<(String, String)>),
+    /// Identifiers and texts with nothing wrong.
+    Plain(Vec<(String, String)>),
     Read(Files),
+}
+
+/// Whether there is nothing that a reader would refuse: blank identifiers or texts, and duplicates.
+fn are_plain(queries: &[(String, String)]) -> bool {
+    let mut seen = HashSet::with_capacity(queries.len());
+    let is_plain = |(id, text): &(String, String)| !id.trim().is_empty() && !text.trim().is_empty();
+    queries.iter().all(|query| is_plain(query) && seen.insert(query.0.as_str()))
 }
 
 impl Queries {
     /// Queries that are given as a mapping, pairs, files, a table or rows.
-    fn new(
-        given: &Bound<'_, PyAny>,
-        id_column: Option<String>,
-        text_column: Option<String>,
-    ) -> PyResult<Self> {
+    fn new(given: &Bound<'_, PyAny>, reading: Reading) -> PyResult<Self> {
         // Named tuples are read by their names, as rows are.
         let is_named = given.get_item(0).is_ok_and(|first| first.hasattr("_asdict").unwrap_or(false));
-        if id_column.is_none() && text_column.is_none() && !is_named {
-            if let Ok(queries) = given.extract() {
-                return Ok(Self::Mapped(queries));
-            }
-            if let Ok(queries) = given.extract() {
-                return Ok(Self::Pairs(queries));
+        let ColumnNames { id, text, .. } = &reading.columns;
+        if id.is_none() && text.is_none() && !is_named {
+            let queries: PyResult<Vec<(String, String)>> = match given.extract() {
+                Ok(Mapped(queries)) => Ok(queries.into_iter().collect()),
+                Err(_) => given.extract(),
+            };
+            if let Some(queries) = queries.ok().filter(|queries| are_plain(queries)) {
+                return Ok(Self::Plain(queries));
             }
         }
-        let columns = ColumnNames { id: id_column, text: text_column, ..ColumnNames::default() };
-        let reading = Reading { columns, ..Reading::default() };
         Ok(Self::Read(Files::read(given, Kind::Queries, reading, &std::env::temp_dir())?))
     }
 
     fn all(self, session: &Arc<Session>) -> Result<Vec<Query>, Failed> {
-        let query = |(id, text)| Query { id, text, ..Query::default() };
-        let queries: Vec<Query> = match self {
-            Self::Mapped(Mapped(queries)) => queries.into_iter().map(query).collect(),
-            Self::Pairs(queries) => queries.into_iter().map(query).collect(),
-            Self::Read(files) => {
-                return Ok(read_queries(&files.of_queries(&session.engine()?)?, &files.queries())?.0);
+        match self {
+            Self::Plain(queries) => {
+                let query = |(id, text)| Query { id, text, ..Query::default() };
+                Ok(queries.into_iter().map(query).collect())
             }
-        };
-        let mut seen = HashSet::with_capacity(queries.len());
-        if let Some(query) = queries.iter().find(|query| !seen.insert(query.id.as_str())) {
-            return Err(Failed::invalid(format!("the query id {:?} occurs twice", query.id)));
+            Self::Read(files) => {
+                let (queries, skipped) =
+                    read_queries(&files.of_queries(&session.engine()?)?, &files.queries())?;
+                session.skipped(&skipped);
+                Ok(queries)
+            }
         }
-        Ok(queries)
     }
 }
 
@@ -158,7 +160,7 @@ impl PySearcher {
     /// `interpolate` is the weight of the cross-encoders, if the first scores are to count too.
     #[pyo3(signature = (models, corpus, *, depth=100, cut=false, combine="mean", interpolate=None,
                         title_separator=Some(" ".to_owned()), skip_unavailable=false, id_column=None,
-                        title_column=None, text_column=None, progress=None))]
+                        title_column=None, text_column=None, skip_bad_lines=false, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn reranked(
         &self,
@@ -174,6 +176,7 @@ impl PySearcher {
         id_column: Option<String>,
         title_column: Option<String>,
         text_column: Option<String>,
+        skip_bad_lines: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let models = match models.cast::<PairScorer>() {
@@ -198,8 +201,8 @@ impl PySearcher {
         let at_a_time = (QUERIES / depth.max(1)).clamp(1, self.at_a_time);
         let first_stage = self.inner.clone();
         let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
-        let reading = Reading { columns, ..Reading::default() };
-        let corpus = Files::read(corpus, Kind::Passages, reading, &std::env::temp_dir())?;
+        let corpus =
+            Files::read(corpus, Kind::Passages, Reading { columns, skip_bad_lines }, &std::env::temp_dir())?;
         let open = move |session: &Arc<Session>| {
             let engine = session.engine()?;
             let texts = corpus.texts(&engine)?;
@@ -234,7 +237,9 @@ impl PySearcher {
 
     /// The `k` best documents for each query, as a run. `queries` is `{query id: text}`, or pairs of both; or
     /// a table, a dataset, rows or files, as `toller.encode` takes them.
-    #[pyo3(signature = (queries, k=1000, *, id_column=None, text_column=None, progress=None))]
+    #[pyo3(signature = (queries, k=1000, *, id_column=None, text_column=None, skip_bad_lines=false,
+                        progress=None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn batch_search(
         &self,
         py: Python<'_>,
@@ -242,11 +247,13 @@ impl PySearcher {
         #[pyo3(from_py_with = whole)] k: usize,
         id_column: Option<String>,
         text_column: Option<String>,
+        skip_bad_lines: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Run> {
         at_least_one("k", Some(k))?;
         let (searcher, at_a_time) = (self.inner.clone(), self.at_a_time);
-        let queries = Queries::new(queries, id_column, text_column)?;
+        let columns = ColumnNames { id: id_column, text: text_column, ..ColumnNames::default() };
+        let queries = Queries::new(queries, Reading { columns, skip_bad_lines })?;
         work::run(py, progress, move |session| {
             let queries = queries.all(session)?;
             let block = (HITS / k.min(searcher.doc_count()).max(1)).clamp(1, at_a_time);

@@ -270,6 +270,7 @@ def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
             reranker.predict(texts)  # type: ignore[arg-type]
     with pytest.raises(toller.InvalidArgument, match="apply_softmax"):
         reranker.predict([("a", "b")], apply_softmax=True)
+    assert reranker.predict([("a", "b")], apply_softmax=False) == reranker.predict([("a", "b")])
     assert pickle.loads(pickle.dumps(reranker)).fingerprint == reranker.fingerprint
     assert repr(reranker).startswith("CrossEncoder('")
 

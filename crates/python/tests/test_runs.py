@@ -65,6 +65,9 @@ def test_mappings() -> None:
 def test_mappings_are_taken(sparse: toller.SparseIndex) -> None:
     run, qrels = toller.Run(some_run(1)), toller.Qrels(some_qrels(1))
     assert toller.Run(run) == run and toller.Qrels(qrels) == qrels
+    assert toller.Qrels({1: {2: 1.0}}) == toller.Qrels({"1": {"2": 1}})  # type: ignore[dict-item]
+    with pytest.raises(toller.InvalidArgument, match="0.5 is not a whole number"):
+        toller.Qrels({"q": {"d": 0.5}})  # type: ignore[dict-item]
     assert toller.Run(MappingProxyType({"q": MappingProxyType({"d": 1.0})})) == toller.Run({"q": {"d": 1.0}})
     queries = {"q": "cells of the immune system"}
     assert sparse.batch_search(MappingProxyType(queries)) == sparse.batch_search(queries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -241,5 +242,20 @@ def test_parameters_that_do_not_fit_are_refused(sparse: toller.SparseIndex) -> N
     assert error.value.hint == "leave normalize out: borda looks at ranks alone"
     with pytest.raises(toller.InvalidArgument, match="`least` is not a value of missing documents"):
         toller.Searcher.hybrid([sparse, sparse], "combsum", missing="least")
-    with pytest.raises(toller.InvalidArgument, match="occurs twice"):
-        sparse.batch_search([("1", "dogs"), ("1", "cells")])
+
+
+@pytest.mark.parametrize("second", [("1", "cells"), ("", "cells"), ("2", " ")])
+def test_bad_queries_are_refused_or_skipped_in_every_shape(
+    sparse: toller.SparseIndex, second: tuple[str, str]
+) -> None:
+    rows = [("1", "dogs"), second]
+    shapes: list[Any] = [rows, [{"id": name, "text": text} for name, text in rows]]
+    shapes += [dict(rows)] if len(dict(rows)) == 2 else []
+    for shape in shapes:
+        with pytest.raises(toller.Error, match="queries, (row|line) 2") as error:
+            sparse.batch_search(shape)
+        assert error.value.hint and "skip_bad_lines" in error.value.hint
+        with pytest.warns(UserWarning, match="skipped 1"):
+            found = sparse.batch_search(shape, skip_bad_lines=True)
+        assert found.to_dict() == sparse.batch_search({1: "dogs"}).to_dict()
+    assert sparse.batch_search([(np.int64(1), "dogs")]) == sparse.batch_search({np.int64(1): "dogs"})

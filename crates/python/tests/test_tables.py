@@ -67,6 +67,16 @@ def selected() -> Any:
     return datasets.Dataset.from_list([ROWS[2], ROWS[0], ROWS[3], ROWS[1], ROWS[0]]).select([1, 3, 0, 2])
 
 
+def transformed() -> Any:
+    """A dataset whose texts are made when its rows are read."""
+    backwards = {**COLUMNS, "text": [text[::-1] for text in COLUMNS["text"]]}
+
+    def forwards(rows: dict[str, list[str]]) -> dict[str, list[str]]:
+        return {**rows, "text": [text[::-1] for text in rows["text"]]}
+
+    return pytest.importorskip("datasets").Dataset.from_dict(backwards).with_transform(forwards)
+
+
 FORMS: dict[str, Callable[[], Any]] = {
     "list of dicts": lambda: ROWS,
     "generator of dicts": lambda: (row for row in ROWS),
@@ -84,6 +94,7 @@ FORMS: dict[str, Callable[[], Any]] = {
     "arrow reader": lambda: arrow().to_reader(),
     "datasets": dataset,
     "datasets selected": selected,
+    "datasets transformed": transformed,
     "datasets streamed": lambda: dataset().to_iterable_dataset(),
 }
 

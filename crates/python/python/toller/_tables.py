@@ -102,6 +102,9 @@ def _arrow(given: Any) -> Any:
     """The object as one that has an Arrow stream, or None."""
     # Dataset of Hugging Face datasets, on a memory-mapped table, or on some of its rows.
     if type(given).__module__.split(".")[0] == "datasets" and hasattr(given, "_indices"):
+        # The table has no transform of `set_transform`; rows do.
+        if given.format["type"] == "custom":
+            return None
         if given._indices is None:
             return given.data.table
         import pyarrow

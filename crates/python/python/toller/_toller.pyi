@@ -193,6 +193,7 @@ class Searcher:
         id_column: str | None = None,
         title_column: str | None = None,
         text_column: str | None = None,
+        skip_bad_lines: bool = False,
         progress: _Progress = None,
     ) -> Searcher: ...
     def search(self, query: str, k: int = 10) -> list[Hit]: ...
@@ -203,6 +204,7 @@ class Searcher:
         *,
         id_column: str | None = None,
         text_column: str | None = None,
+        skip_bad_lines: bool = False,
         progress: _Progress = None,
     ) -> Run: ...
     def __len__(self) -> int: ...

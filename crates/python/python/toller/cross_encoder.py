@@ -74,7 +74,8 @@ class CrossEncoder(PairScorer):
         `inputs` are pairs of a query and a passage from any iterable, or one pair. `batch_size` is accepted and has no
         effect: batches are cut by tokens, and leave no trace.
         """
-        refuse(other, _UNSET)
+        # False is the default of sentence-transformers.
+        refuse({**other, "apply_softmax": other.get("apply_softmax") or None}, _UNSET)
         check_device(device, self._made_with[1]["device"], self.on_cpu)
         refuse_unordered(inputs, "pairs", "zip(df['query'], df['text'])")
         rows = list(inputs)
