@@ -85,7 +85,9 @@ pub fn read_judgments(
 pub fn write_judgments(output: &OutputPath, qrels: &Qrels, ui: &Ui) -> crate::Result<()> {
     let between = qrels_separator(qrels).map_err(|id| {
         let message = format!("judgments cannot hold the identifier {id:?}");
-        Remedied::new(message, "give the document or the query another, with single spaces between words")
+        let remedy = "give the document or the query another: with single spaces between words, and for a \
+                      query without # at its beginning";
+        Remedied::new(message, remedy)
     })?;
     output.write(ui, |out, _| {
         for (query, documents) in qrels.iter() {

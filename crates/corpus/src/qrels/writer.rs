@@ -8,11 +8,14 @@ use toller_ir::Qrels;
 /// which readers here take and trec_eval does not.
 ///
 /// # Errors
-/// The first identifier that judgments cannot hold: an empty one, or one with other white space than single
-/// spaces between its words.
+/// The first identifier that judgments cannot hold: an empty one, one with other white space than single
+/// spaces between its words, or a query's with `#` at its beginning, which makes a comment of the line.
 pub fn qrels_separator(qrels: &Qrels) -> Result<char, &str> {
     let mut separator = ' ';
     for (query, judged) in qrels.iter() {
+        if query.starts_with('#') {
+            return Err(query);
+        }
         for id in iter::once(query).chain(judged.keys().map(String::as_str)) {
             if id.split(' ').any(|word| word.is_empty() || word.contains(char::is_whitespace)) {
                 return Err(id);
@@ -44,5 +47,6 @@ mod tests {
         for bad in ["", " e", "e ", "e  f", "e\tf", "e\u{a0}f"] {
             assert_eq!(of("q", bad), Err(bad.to_owned()));
         }
+        assert_eq!((of("#q", "e"), of("q", "#e")), (Err("#q".to_owned()), Ok(' ')));
     }
 }

@@ -100,12 +100,12 @@ fn runs(report: &Report, digits: usize) -> Grid {
     grid
 }
 
-/// Whether no run has a higher value, as printed, by the same judgments.
+/// Whether no run has a higher value, as printed, by the same judgments; no for what is not better if higher.
 fn is_best(report: &Report, row: &Row<'_>, at: usize, value: f64, measure: &Measure, digits: usize) -> bool {
     let peers = || report.runs.iter().filter(|run| run.qrels == row.run.qrels);
     let highest = peers().map(|run| run.evaluation.aggregates[at]).fold(f64::NEG_INFINITY, f64::max);
     let same = measure.format(value, digits) == measure.format(highest, digits);
-    peers().count() > 1 && !measure.is_count() && same
+    peers().count() > 1 && !measure.is_count() && !measure.is_of_judging() && same
 }
 
 /// A row for each query of each run.

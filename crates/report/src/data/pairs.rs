@@ -43,15 +43,16 @@ pub struct Pair {
 }
 
 impl Pairs {
-    /// Compares each run with each by every measure that is a mean.
+    /// Compares each run with each by every measure that is a mean and says how good an order is.
     pub(super) fn all(runs: &[&Evaluation], test: Test) -> Result<Vec<Self>, CompareError> {
         let options = CompareOptions { tests: vec![test], ..CompareOptions::default() };
         let mut all: Vec<Self> = Vec::new();
-        for comparison in compare_pairs(runs, Compared::All, &options)? {
+        let all_pairs = compare_pairs(runs, Compared::All, &options)?;
+        for comparison in all_pairs.iter().filter(|pair| !pair.measure.is_of_judging()) {
             let measure = comparison.measure.to_string();
             match all.last_mut().filter(|pairs| pairs.measure == measure) {
-                Some(pairs) => pairs.pairs.push(Pair::of(&comparison, test)),
-                None => all.push(Self { measure, pairs: vec![Pair::of(&comparison, test)] }),
+                Some(pairs) => pairs.pairs.push(Pair::of(comparison, test)),
+                None => all.push(Self { measure, pairs: vec![Pair::of(comparison, test)] }),
             }
         }
         Ok(all)
@@ -126,6 +127,15 @@ mod tests {
             missing: 0,
             unjudged: 0,
         }
+    }
+
+    #[test]
+    fn nothing_is_better_by_how_much_is_judged() {
+        let of = |value: f64| {
+            let measures = vec!["Unjudged@10".parse().unwrap()];
+            Evaluation { measures, ..evaluation(|at| value + f64::from(at % 3) / 100.0) }
+        };
+        assert!(Pairs::all(&[&of(0.1), &of(0.8)], Test::T).unwrap().is_empty());
     }
 
     #[test]
