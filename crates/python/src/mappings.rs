@@ -18,10 +18,7 @@ impl<'py, V: FromPyObjectOwned<'py>> FromPyObject<'_, 'py> for Mapped<V> {
         let mut mapped = IndexMap::with_capacity(items.len());
         for item in items {
             let (id, value): (Bound<'_, PyAny>, V) = item.extract()?;
-            let name = match integer(&id) {
-                Some(number) => number,
-                None => id.extract()?,
-            };
+            let name = id.extract().or_else(|error: PyErr| integer(&id).ok_or(error))?;
             match mapped.entry(name) {
                 Entry::Vacant(entry) => drop(entry.insert(value)),
                 Entry::Occupied(entry) => {
