@@ -379,7 +379,7 @@ fn searches_do_not_wait_for_rayon() {
         let index = DeviceSearch::new(&Devices::shim(&[64 << 20]), &collection, Scan::Int8, &|_| {}).unwrap();
         send.send(index.search(&collection, &queries, 2, &Filter::default())).unwrap();
     });
-    let found = found.recv_timeout(Duration::from_mins(2));
+    let found = found.recv_timeout(Duration::from_mins(5));
     drop(held);
     assert_eq!(found.expect("a search that waits for rayon").unwrap().rankings.len(), count);
 }
