@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toller_analysis::{AnalysisError, Analyzer, Tokenize};
 use toller_encoder::{EncoderError, TextTokenizer};
 use toller_hub::{ModelSource, ResolveError};
-use toller_ir::{Explain, Remedy};
+use toller_ir::{Explain, Remedy, Setting, remedy};
 
 use crate::{Engine, EngineError};
 
@@ -55,11 +55,9 @@ pub struct AnalyzerError(AnalysisError);
 
 impl Explain for AnalyzerError {
     fn remedy(&self) -> Option<Remedy> {
-        Some(
-            self.0
-                .remedy()?
-                .and(format!(", {WORD_PIECE}MODEL; a language that is not among them uses standard")),
-        )
+        let other = Setting::Analyzer.to("standard");
+        let names = self.0.remedy()?.and(format!(", {WORD_PIECE}MODEL"));
+        Some(names.then(remedy!("; for a language that is not among them, use {}", other)))
     }
 }
 

@@ -77,12 +77,12 @@ impl Activation {
             Self::Gelu => 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
             Self::GeluTanh => {
                 let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
-                0.5 * x * (1.0 + inner.tanh())
+                0.5 * x * (1.0 + libm::tanh(inner))
             }
             Self::Relu => x.max(0.0),
-            Self::Silu => x / (1.0 + (-x).exp()),
-            Self::Tanh => x.tanh(),
-            Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            Self::Silu => x / (1.0 + libm::exp(-x)),
+            Self::Tanh => libm::tanh(x),
+            Self::Sigmoid => 1.0 / (1.0 + libm::exp(-x)),
         }
     }
 

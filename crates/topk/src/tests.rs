@@ -460,6 +460,19 @@ fn few_are_nominated() {
     }
 }
 
+/// What the sample holds already cannot mislead: nothing is looked at twice.
+#[test]
+fn a_sample_with_the_best_is_no_reason_to_search_again() {
+    let (n, dim) = (20_000, 128);
+    let (vectors, _) = make(Data::Random, 1, 1, dim, 5);
+    let same: Vec<f32> = vectors.iter().copied().cycle().take(n * dim).collect();
+    let stored = Stored::new(DType::F32, &same, dim);
+    for k in [1, 5] {
+        let found = ip_topk(&stored.collection(n), &vectors, k, &with(Scan::F32)).unwrap();
+        assert!(found.nominated[0] <= n, "k {k}: {:?}", found.nominated);
+    }
+}
+
 /// All that is scanned is announced, except for the very first block.
 #[test]
 fn bytes_are_announced_before_they_are_read() {

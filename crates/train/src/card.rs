@@ -7,16 +7,25 @@ use crate::model::Model;
 use crate::settings::{Length, Settings};
 use crate::task::{Task, Titles};
 
-/// The README of the model that a task makes of `model`, in Markdown. `data` are the names of files.
+/// The model before training, for the README.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseModel {
+    /// Its name, without folders.
+    pub name: String,
+    /// Its id on the hub. The hub refuses a README whose `base_model` is anything else.
+    pub hub_id: Option<String>,
+}
+
+/// The README of the model that a task makes of `base`, in Markdown. `data` are the names of files.
 #[must_use]
-pub fn card(name: &str, data: &[String], task: &Task, model: &Model, settings: &Settings) -> String {
+pub fn card(base: &BaseModel, data: &[String], task: &Task, model: &Model, settings: &Settings) -> String {
     let (what, loss) = match task {
         Task::Dual { similarity, loss, .. } => {
             (format!("a dual encoder, similarity {similarity}"), dual_loss(*loss))
         }
         Task::Cross { loss, .. } => ("a cross-encoder".to_owned(), loss.name().to_owned()),
     };
-    readme(name, data, (&what, "sentence-transformers"), &format!("{loss}\n{}", texts(task, model)), settings)
+    readme(base, data, (&what, "sentence-transformers"), &format!("{loss}\n{}", texts(task, model)), settings)
 }
 
 /// How texts become what is compared, as lines of the list of settings.
@@ -64,24 +73,26 @@ fn texts(task: &Task, model: &Model) -> String {
     }
 }
 
-/// The README of the token classifier that is made of `model`.
+/// The README of the token classifier that is made of `base`.
 #[must_use]
-pub fn token_card(model: &str, data: &[String], settings: &Settings) -> String {
+pub fn token_card(base: &BaseModel, data: &[String], settings: &Settings) -> String {
     let what = ("a token classifier of where segments end", "transformers");
-    readme(model, data, what, "softmax over the labels of each token", settings)
+    readme(base, data, what, "softmax over the labels of each token", settings)
 }
 
 /// The README of `what` for users of a `library`.
 fn readme(
-    model: &str,
+    base: &BaseModel,
     data: &[String],
     (what, library): (&str, &str),
     loss: &str,
     settings: &Settings,
 ) -> String {
     let data: String = data.iter().map(|name| format!("- {name}\n")).collect();
+    let BaseModel { name: model, hub_id } = base;
+    let base_model = hub_id.as_ref().map(|id| format!("base_model: {id}\n")).unwrap_or_default();
     format!(
-        "---\nbase_model: {model}\nlibrary_name: {library}\n---\n\n# {model}, trained\n\n\
+        "---\n{base_model}library_name: {library}\n---\n\n# {model}, trained\n\n\
          Trained with `toller train` {version} from {model}: {what}.\n\n## Data\n{data}\n## Settings\n\
          - loss: {loss}\n{settings}",
         version = env!("CARGO_PKG_VERSION"),

@@ -115,11 +115,13 @@ pub enum TrainError {
         /// The first record.
         position: Position,
     },
-    /// A query of the training data, with its judgments and negatives.
-    #[error("query {query:?}: {problem}")]
-    Query {
-        /// Its identifier.
-        query: String,
+    /// An example that the run cannot learn from.
+    #[error("{place}: {problem}")]
+    Example {
+        /// Where it is, in words.
+        place: String,
+        /// Where it is, if it is in a file of examples.
+        file: Option<ErrorPlace>,
         /// What is wrong.
         problem: String,
     },
@@ -251,7 +253,10 @@ impl Explain for TrainError {
             Self::Plot(error) => return error.remedy(),
             Self::Corpus(error) => return error.remedy(),
             Self::MissingPassage { .. } => "give the collection that has the passages".into(),
-            Self::Query { .. } => "correct the judgments or the negatives of the query".into(),
+            Self::Example { .. } => remedy!(
+                "correct the example, or pass {} to count and leave out such examples",
+                Setting::SkipBadLines
+            ),
             Self::NoRecords(_) => "leave the file out".into(),
             Self::NoExamples => "give judgments with relevant documents of the queries and the collection".into(),
             Self::OneLabel(_) => "give pairs with other labels, or negatives, or choose another loss".into(),
@@ -318,6 +323,7 @@ impl Explain for TrainError {
             Self::Record { path, position, .. } | Self::Identifiers { path, position } => {
                 Some(ErrorPlace { position: Some(*position), ..ErrorPlace::of_file(path) })
             }
+            Self::Example { file, .. } => file.clone(),
             Self::DamagedLog { path, line, .. } => {
                 let position = Some(Position::Line(*line as u64));
                 Some(ErrorPlace { position, ..ErrorPlace::of_file(path) })

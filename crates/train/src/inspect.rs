@@ -27,6 +27,10 @@ pub struct Inspected {
     pub contradictory: usize,
     /// Where the first of these is.
     pub first_contradictory: Option<String>,
+    /// Those that are left out, as nothing can be learned from them.
+    pub left_out: usize,
+    /// Why, for the first of these.
+    pub first_left_out: Option<String>,
 }
 
 impl Inspected {
@@ -46,7 +50,10 @@ impl Inspected {
             format!("{examples} with a negative that is a positive of the same query, the first: {first}")
                 .into()
         });
-        contradictory.into_iter().chain(repeated)
+        let left_out: Option<Remedy> = self.first_left_out.as_ref().map(|first| {
+            format!("left out {}, the first: {first}", counted(self.left_out, "example")).into()
+        });
+        left_out.into_iter().chain(contradictory).chain(repeated)
     }
 }
 
@@ -63,11 +70,15 @@ struct Noted {
     keys: Vec<u64>,
 }
 
-/// Looks at all examples.
+/// Looks at all examples. Those that the task cannot learn from are left out, if `source` skips them.
 ///
 /// # Errors
 /// When there is none, or one that the task cannot learn from.
-pub(crate) fn inspect(task: &Task, source: &Source, settings: &Settings) -> Result<Inspected, TrainError> {
+pub(crate) fn inspect(
+    task: &Task,
+    source: &mut Source,
+    settings: &Settings,
+) -> Result<Inspected, TrainError> {
     if let Some(path) = source.empty_files().next() {
         return Err(TrainError::NoRecords(path.to_owned()));
     }
@@ -75,14 +86,23 @@ pub(crate) fn inspect(task: &Task, source: &Source, settings: &Settings) -> Resu
         return Err(TrainError::NoExamples);
     }
     task.check_settings(settings)?;
-    let mut found = Inspected { examples: source.len(), ..Inspected::default() };
+    let mut found = Inspected::default();
+    let (mut kept, mut problem) = (Vec::new(), None);
     let (mut least, mut largest) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut seen = HashSet::new();
     for first in (0..source.len()).step_by(AT_A_TIME) {
         let block = (first..source.len().min(first + AT_A_TIME)).into_par_iter();
         let noted: Vec<_> = block.map(|index| note(task, source, settings, index)).collect();
         for (index, noted) in (first..).zip(noted) {
-            let Noted { has_negatives, labels, is_contradictory, keys } = noted?;
+            let Noted { has_negatives, labels, is_contradictory, keys } = match noted {
+                Err(error @ TrainError::Example { .. }) if source.skips() => {
+                    found.left_out += 1;
+                    problem.get_or_insert(error);
+                    continue;
+                }
+                noted => noted?,
+            };
+            kept.extend(u32::try_from(index));
             found.with_negatives += usize::from(has_negatives);
             (least, largest) = (least.min(labels.0), largest.max(labels.1));
             if is_contradictory {
@@ -93,6 +113,14 @@ pub(crate) fn inspect(task: &Task, source: &Source, settings: &Settings) -> Resu
             let repeated = keys.into_iter().filter(|key| !seen.insert(*key)).count();
             found.repeated += usize::from(repeated > 0);
         }
+    }
+    found.examples = kept.len();
+    if let Some(problem) = problem {
+        if kept.is_empty() {
+            return Err(problem);
+        }
+        found.first_left_out = Some(problem.to_string());
+        source.keep(kept);
     }
     let is_by_label = matches!(task, Task::Cross { loss: CrossLoss::Binary | CrossLoss::TwoLabels, .. });
     if is_by_label && (least >= 1.0 || largest <= 0.0) {
@@ -164,15 +192,14 @@ impl Task {
         }
         let label = example.positives.iter().find_map(|positive| positive.label);
         match self {
-            Self::Dual { loss, .. } => {
-                if let Some(label) = label.filter(|label| *label != 1.0) {
-                    return Some(format!(
-                        "the label {label}; a dual encoder learns from positives, whose label is 1"
-                    ));
-                }
-                let needs_scores = !matches!(loss, DualLoss::Contrastive { .. });
+            Self::Dual { loss: DualLoss::Contrastive { .. }, .. } => {
+                label.filter(|label| *label != 1.0).map(|label| {
+                    format!("the label {label}; a dual encoder learns from positives, whose label is 1")
+                })
+            }
+            Self::Dual { .. } => {
                 let mut all = example.positives.iter().chain(&example.negatives);
-                let is_missing = needs_scores && all.any(|candidate| candidate.score.is_none());
+                let is_missing = all.any(|candidate| candidate.score.is_none());
                 is_missing.then(|| "a passage without a score, from which the loss learns".to_owned())
             }
             Self::Cross { encoder, loss, .. } => {

@@ -29,7 +29,7 @@ mod tests;
 mod token_task;
 mod trainer;
 
-pub use card::{card, token_card};
+pub use card::{BaseModel, card, token_card};
 pub use data::{
     BadRecords, Candidate, Example, ExampleFile, Judged, LeftOut, MarkedFile, MarkedText, Negatives, Source,
     read_negatives,

@@ -129,7 +129,7 @@ impl Trainer {
     }
 
     fn open(
-        lesson: Lesson,
+        mut lesson: Lesson,
         mut model: Model,
         dev: Option<Dev>,
         settings: Settings,

@@ -8,7 +8,7 @@ use crate::error::UsageError;
 /// Flags of the commands that turn texts into terms.
 #[derive(Debug, clap::Args)]
 pub struct AnalyzerArgs {
-    /// Language of the texts, as an ISO 639-1 code (en, ar, zh); selects Anserini's analyzer
+    /// Language of the texts, as an ISO 639-1 code (en, ar, zh); selects its analyzer
     #[arg(long, value_name = "CODE", conflicts_with = "analyzer")]
     language: Option<String>,
 

@@ -138,7 +138,8 @@ impl DenseArgs {
         let model = &store.manifest().spec.model;
         if !model.is_known() {
             let message = "the store does not name its model, so these texts cannot be encoded";
-            return Err(UsageError::new(message, "give --model").into());
+            let remedy = "give the model that made the vectors: --model NAME --assume-model";
+            return Err(UsageError::new(message, remedy).into());
         }
         ui.status(format!("queries are encoded by the model of the store, {}", model.name));
         Ok(model.name.clone())

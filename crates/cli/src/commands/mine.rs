@@ -355,7 +355,11 @@ fn report(args: &MineArgs, mining: &Mining<'_>, missing: usize, ui: &Ui) -> crat
             Count::PerPositive(count) => format!("{} a positive", counted(count, "negative")),
         };
         let all = counted(queries, "query");
-        ui.warning(format!("fewer than {wanted} in these ranks for {short} of {all}"));
+        let none = match mining.without_negatives() {
+            0 => String::new(),
+            none => format!(", and none for {none}"),
+        };
+        ui.warning(format!("fewer than {wanted} in these ranks for {short} of {all}{none}"));
     }
     let output = args.output.display().to_string();
     ui.status(format!(
@@ -371,6 +375,7 @@ fn report(args: &MineArgs, mining: &Mining<'_>, missing: usize, ui: &Ui) -> crat
             "left_out": left_out,
             "missing": missing,
             "short": short,
+            "without_negatives": mining.without_negatives(),
             "positives": mining.positives(),
             "negatives": negatives,
         })

@@ -3,13 +3,13 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, read_qrels, read_run};
+use toller_corpus::{CorpusError, QrelsFormat, ReadOptions, RunFormat, read_qrels, read_run};
 use toller_eval::trec_eval::{
     Arguments, JudgmentFormat, JudgmentGroups, Judgments, Preferences, Request, TrecEvalError, ZScores, write,
 };
 use toller_files::{Input, InputReader};
 
-use crate::error::{Context, UsageError};
+use crate::error::{Context, Failure, Remedied, UsageError};
 use crate::ui::Ui;
 
 /// Prints what trec_eval prints for these arguments.
@@ -18,7 +18,7 @@ pub fn run(arguments: &[String], ui: &Ui) -> crate::Result<()> {
     let request = Request::new(&arguments).map_err(|error| UsageError::of(&error))?;
     let run_options = ReadOptions { format: Some(RunFormat::Trec), ..ReadOptions::default() };
     let input = |path: &str| Input::parse(Path::new(path));
-    let (run, _) = read_run(&input(&arguments.run), &run_options)?;
+    let (run, _) = read_run(&input(&arguments.run), &run_options).map_err(of_file)?;
     let z_scores = arguments.z_scores.as_deref().map(|file| parsed(file, ZScores::parse)).transpose()?;
     let mut out = ui.out();
     let mut print = |judgments| -> crate::Result<()> {
@@ -31,7 +31,7 @@ pub fn run(arguments: &[String], ui: &Ui) -> crate::Result<()> {
     match arguments.format {
         JudgmentFormat::Qrels => {
             let options = ReadOptions { format: Some(QrelsFormat::Trec), ..ReadOptions::default() };
-            let (qrels, _) = read_qrels(&input(&arguments.qrels), &options)?;
+            let (qrels, _) = read_qrels(&input(&arguments.qrels), &options).map_err(of_file)?;
             print(Judgments::Qrels(&qrels))?;
         }
         JudgmentFormat::QrelsGroups => {
@@ -47,6 +47,18 @@ pub fn run(arguments: &[String], ui: &Ui) -> crate::Result<()> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// trec_eval has no arguments for other formats, nor to skip lines.
+fn of_file(error: CorpusError) -> Failure {
+    match error {
+        CorpusError::Bad(_) | CorpusError::Broken { .. } => Remedied::of(&error)
+            .with_remedy(
+                "correct the line; `toller eval --qrels` reads more formats, and can skip such lines",
+            )
+            .into(),
+        error => error.into(),
+    }
 }
 
 /// What `parse` makes of a file's text.

@@ -132,7 +132,8 @@ impl Engine {
             }
             _ => None,
         };
-        Ok(Source::new(files, judged, texts))
+        let source = Source::new(files, judged, texts);
+        Ok(if data.skip_bad_lines { source.skipping() } else { source })
     }
 
     fn example_file(&self, path: &Path, skip_bad_lines: bool) -> Result<ExampleFile, TrainError> {

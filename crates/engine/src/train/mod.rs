@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 pub use data::{TextFiles, TrainingData};
 pub use dev::DevData;
-use toller_train::{Dev, MarkedFile, MarkedSet, Plan, TokenTask, TrainError, Trainer, card, token_card};
+use toller_hub::known_models;
+use toller_train::{
+    BaseModel, Dev, MarkedFile, MarkedSet, Plan, TokenTask, TrainError, Trainer, card, token_card,
+};
 
 use crate::event::Event;
 use crate::{Engine, EngineError};
@@ -20,6 +23,18 @@ pub struct Training {
     pub trainer: Trainer,
     /// The README of the trained model, which [`Trainer::run`] writes.
     pub card: String,
+}
+
+/// The model of a name that has been resolved.
+fn base_model(name: &str) -> Result<BaseModel, EngineError> {
+    if Path::new(name).is_dir() {
+        let folder = Path::new(name).canonicalize().ok().and_then(|path| file_name(&path));
+        return Ok(BaseModel { name: folder.unwrap_or_else(|| name.to_owned()), hub_id: None });
+    }
+    let known = known_models()?.into_iter().find(|model| model.name == name);
+    let id = name.split_once('@').map_or(name, |(id, _)| id);
+    let hub_id = known.map_or_else(|| Some(id.to_owned()), |model| model.source);
+    Ok(BaseModel { name: name.to_owned(), hub_id })
 }
 
 impl Engine {
@@ -41,7 +56,7 @@ impl Engine {
         let open =
             |set: DevData| self.dev_set(&set, &plan.task, data.corpus.as_ref(), data.relevance_level());
         let dev = dev.map(|dev| dev.open(open)).transpose()?;
-        let card = card(model, &data.names(), &plan.task, &plan.model, &plan.settings);
+        let card = card(&base_model(model)?, &data.names(), &plan.task, &plan.model, &plan.settings);
         let trainer = Trainer::new(plan.task, plan.model, source, dev, plan.settings, output)?;
         Ok(self.ready(trainer, card))
     }
@@ -63,7 +78,7 @@ impl Engine {
         };
         let dev = dev.map(|dev| dev.open::<_, TrainError>(open)).transpose()?;
         let names: Vec<String> = plan.task.files().filter_map(file_name).collect();
-        let card = token_card(model, &names, &plan.settings);
+        let card = token_card(&base_model(model)?, &names, &plan.settings);
         let trainer = Trainer::tokens(plan.task, plan.model, dev, plan.settings, output)?;
         Ok(self.ready(trainer, card))
     }
@@ -74,5 +89,28 @@ impl Engine {
             self.notify(Event::ExamplesInspected(found));
         }
         Training { trainer, card }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{BaseModel, base_model};
+
+    #[test]
+    fn only_an_id_of_the_hub_is_a_base_model() {
+        let of = |name: &str| {
+            let BaseModel { name, hub_id } = base_model(name).unwrap();
+            (name, hub_id.unwrap_or_default())
+        };
+        let pair = |name: &str, id: &str| (name.to_owned(), id.to_owned());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine");
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(of(path.to_str().unwrap()), pair("mine", ""), "no path of this machine");
+        let (name, id) = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2");
+        assert_eq!(of(name), pair(name, id));
+        assert_eq!(of("org/name@v1"), pair("org/name@v1", "org/name"));
     }
 }

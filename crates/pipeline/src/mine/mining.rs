@@ -57,6 +57,12 @@ impl Mining<'_> {
         self.chosen.iter().filter(|(_, chosen)| chosen.negatives.len() < wanted(chosen)).count()
     }
 
+    /// The number of queries that have a positive and no negative.
+    #[must_use]
+    pub fn without_negatives(&self) -> usize {
+        self.chosen.iter().filter(|(_, chosen)| chosen.negatives.is_empty()).count()
+    }
+
     /// The number of positives.
     #[must_use]
     pub fn positives(&self) -> usize {

@@ -108,7 +108,7 @@ pub(super) async fn embeddings(
 ) -> Result<Response, Failure> {
     let (embedder, model) = app.embedder_named(request.model.as_deref())?;
     let role = embedder.role(request.input_type.as_deref())?;
-    let output = output(embedder, request.normalized, request.dimensions)?;
+    let output = output(embedder, role, request.normalized, request.dimensions)?;
     let inputs = request.input.checked(&app, "input")?;
     let cut = Cut { truncate: app.limits.truncate, side: None };
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;

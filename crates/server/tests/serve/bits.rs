@@ -93,6 +93,54 @@ fn fewer_dimensions_are_those_of_a_model_with_fewer() {
     }
 }
 
+/// The files of tiny-bert without the scaling to unit length, and with two words in each other's place.
+fn other_model(folder: &Path) {
+    let from = toller_testing::repository("tests/fixtures/tiny-bert");
+    std::fs::create_dir(folder.join("1_Pooling")).unwrap();
+    for name in ["config.json", "model.safetensors", "sentence_bert_config.json", "1_Pooling/config.json"] {
+        std::fs::copy(from.join(name), folder.join(name)).unwrap();
+    }
+    let read =
+        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(from.join(name)).unwrap()).unwrap() };
+    let mut modules = read("modules.json");
+    modules.as_array_mut().unwrap().pop();
+    let mut tokenizer = read("tokenizer.json");
+    let vocabulary = tokenizer["model"]["vocab"].as_object_mut().unwrap();
+    let ids = WORDS.map(|word| vocabulary[word].clone());
+    WORDS.iter().rev().zip(ids).for_each(|(word, id)| vocabulary[*word] = id);
+    for (name, content) in [("modules.json", modules), ("tokenizer.json", tokenizer)] {
+        std::fs::write(folder.join(name), content.to_string()).unwrap();
+    }
+}
+
+const WORDS: [&str; 2] = ["metropolitan", "out"];
+
+#[test]
+fn queries_are_treated_as_by_their_own_model() {
+    let folder = tempfile::tempdir().unwrap();
+    other_model(folder.path());
+    let server = Running::with_query_model(folder.path());
+    let length = |path: &str, body: Value, vector: &str| {
+        let answer = server.post(path, &body).ok();
+        numbers(answer.pointer(vector).unwrap()).iter().map(|x| x * x).sum::<f32>().sqrt()
+    };
+    let embed = |role: &str, normalize: Option<bool>| {
+        let body = json!({ "inputs": WORDS, "prompt_name": role, "normalize": normalize, "dimensions": 16 });
+        length("/embed", body, "/0")
+    };
+    assert!((embed("passage", None) - 1.0).abs() < 1e-5);
+    assert!((embed("query", Some(true)) - 1.0).abs() < 1e-5);
+    assert!(embed("query", None) > 1.5, "the queries' model does not scale its vectors");
+    let body = json!({ "input": WORDS, "input_type": "query", "normalized": true });
+    assert!((length("/v1/embeddings", body, "/data/0/embedding") - 1.0).abs() < 1e-5);
+    let id = |role: &str, word: &str| {
+        let body = json!({ "inputs": word, "prompt_name": role, "add_special_tokens": false });
+        server.post("/tokenize", &body).ok()[0][0]["id"].clone()
+    };
+    assert_eq!(id("query", WORDS[0]), id("passage", WORDS[1]));
+    assert_ne!(id("query", WORDS[0]), id("passage", WORDS[0]));
+}
+
 #[test]
 fn hits_are_those_of_the_searchers() {
     let server = Running::start();

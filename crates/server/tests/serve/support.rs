@@ -115,9 +115,26 @@ impl Running {
     }
 
     pub(crate) fn over(limits: Limits, keys: Option<Keys>, drain: Duration, tls: Option<Tls>) -> Self {
+        Self::build(EncoderOptions::default(), limits, keys, drain, tls)
+    }
+
+    /// Encodes queries by another model than passages.
+    pub(crate) fn with_query_model(model: &Path) -> Self {
+        let query_model = Some(model.display().to_string());
+        let options = EncoderOptions { query_model, ..EncoderOptions::default() };
+        Self::build(options, Limits::default(), None, Duration::from_secs(20), None)
+    }
+
+    fn build(
+        options: EncoderOptions,
+        limits: Limits,
+        keys: Option<Keys>,
+        drain: Duration,
+        tls: Option<Tls>,
+    ) -> Self {
         let engine = Arc::new(Engine::builder().threads(2).build().unwrap());
         let cut_queries = limits.truncate;
-        let encoder = engine.encoder(&fixture("tiny-bert"), &EncoderOptions::default()).unwrap();
+        let encoder = engine.encoder(&fixture("tiny-bert"), &options).unwrap();
         let reranker =
             engine.cross_encoder(&fixture("cross-encoders/roberta"), &CrossEncoderOptions::default());
         let reranker = Arc::new(reranker.unwrap());

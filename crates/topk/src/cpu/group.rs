@@ -1,11 +1,11 @@
 //! The search for a group of queries: a sample, the rest, and again what the sample misjudged.
 //!
 //! One block in 32 is searched exactly first, for its best `depth` vectors. `depth` is chosen so that the
-//! whole collection almost certainly holds k vectors that score higher ([`sample_depth`]). The last score of
-//! the sample is where the thresholds start in the scan of the rest. If k vectors are found at or above this
-//! start, the k best are above it, and no vector that was dropped is among them. If not, the query is
-//! searched again without a start. So a sample that misleads, for instance of a collection sorted by topic,
-//! costs time but never hits.
+//! whole collection almost certainly holds k vectors that score higher ([`sample_depth`]). What scores more
+//! than the last of the sample is where the thresholds start in the scan of the rest. If k vectors are found
+//! at or above this start, no vector that was dropped is among the k best. If not, the query is searched again
+//! without a start. So a sample that misleads, for instance of a collection sorted by topic, costs time but
+//! never hits. A sample of depth k has k vectors already, and cannot mislead: the start is its last score.
 
 use std::ops::Range;
 
@@ -44,14 +44,12 @@ pub(crate) fn search_group(
     }
     let (sampled, depth) = (blocks.sampled(), sample_depth(k, blocks.sample_share()));
     let sample = sweep.search(0..sampled, depth, nowhere());
-    // What the sample has dropped scores no more than its last hit: less than the start.
+    // What the sample has dropped scores no more than its last hit: less than the start, or after k hits.
+    let start = |last: &Hit| if depth == k { last.score } else { last.score.next_up() };
     let starts: Vec<f32> = sample
         .rankings
         .iter()
-        .map(|ranking| match ranking.hits.get(depth - 1) {
-            Some(last) => last.score.next_up(),
-            None => f32::NEG_INFINITY,
-        })
+        .map(|ranking| ranking.hits.get(depth - 1).map_or(f32::NEG_INFINITY, start))
         .collect();
     let seeds = sample.rankings.into_iter().map(|ranking| ranking.hits).collect();
     let mut found = sweep.search(sampled..blocks.count(), k, Start { scores: starts.clone(), seeds });

@@ -14,7 +14,7 @@ pub(super) enum Column {
 }
 
 /// The names of columns. A number after them does not count, nor does `_text`: `negative_1`, `query_text`.
-const NAMES: [(&str, Column); 21] = [
+const NAMES: [(&str, Column); 23] = [
     ("anchor", Column::Query),
     ("query", Column::Query),
     ("question", Column::Query),
@@ -24,6 +24,8 @@ const NAMES: [(&str, Column); 21] = [
     ("text", Column::Text),
     ("answer", Column::Text),
     ("sentence2", Column::Text),
+    ("docs", Column::Text),
+    ("documents", Column::Text),
     ("negative", Column::Negative),
     ("negatives", Column::Negative),
     ("title", Column::Title),
@@ -42,7 +44,7 @@ impl Column {
     /// The column of a name, if it is a known one.
     pub(super) fn named(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase();
-        if name.ends_with("_id") || name.ends_with("_ids") {
+        if ["_id", "-id", "_ids"].iter().any(|suffix| name.ends_with(suffix)) {
             return Some(Self::Identifier);
         }
         let is_number = |suffix: &str| suffix.bytes().all(|byte| byte.is_ascii_digit());
@@ -75,6 +77,7 @@ mod tests {
             ("passage_id", Some(Column::Identifier)),
             ("negative_ids", Some(Column::Identifier)),
             ("_id", Some(Column::Identifier)),
+            ("query-id", Some(Column::Identifier)),
             ("qid", Some(Column::Identifier)),
             ("text_source", None),
             ("label_of", None),

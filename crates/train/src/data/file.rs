@@ -73,17 +73,14 @@ impl ExampleFile {
             return Ok(Self { records, last: None, kept: None });
         }
         let mut last = None;
-        match tsv::header(records.get(0)).map_err(|problem| records.error(0, problem))? {
-            Some(Header(said)) => {
-                records.skip_first();
-                last = said;
-            }
-            None => {
-                let showing = 0..records.len().min(SHOWING);
-                if tsv::are_identifiers(showing.map(|index| records.get(index))) {
-                    return Err(records.without_texts(0));
-                }
-            }
+        let header = tsv::header(records.get(0)).map_err(|problem| records.error(0, problem))?;
+        let showing: Vec<&[u8]> = (0..records.len().min(SHOWING)).map(|index| records.get(index)).collect();
+        if tsv::are_identifiers(&showing) {
+            return Err(records.without_texts(0));
+        }
+        if let Some(Header(said)) = header {
+            records.skip_first();
+            last = said;
         }
         if last.is_none() && records.len() > 0 {
             last = Some(Last::of(records.get(0)));
@@ -94,11 +91,6 @@ impl ExampleFile {
     /// The record of an example.
     fn record(&self, index: usize) -> usize {
         self.kept.as_ref().map_or(index, |kept| kept[index] as usize)
-    }
-
-    /// The error that an example has this problem.
-    pub(crate) fn error(&self, index: usize, problem: String) -> TrainError {
-        self.records.error(self.record(index), problem)
     }
 
     /// Where an example is.
@@ -159,7 +151,7 @@ mod tests {
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
     use toller_files::{CompressedWriter, Compression};
-    use toller_ir::Explain;
+    use toller_ir::{Explain, Position};
 
     use super::ExampleFile;
 
@@ -194,7 +186,7 @@ mod tests {
         assert_eq!((file.len(), skipped.count), (2, 2));
         assert!(skipped.first.to_string().ends_with("data.json, record 2: no positive passage"));
         assert_eq!(file.get(1).unwrap().query, "q");
-        assert!(file.error(1, "no".to_owned()).to_string().ends_with("data.json, record 3: no"));
+        assert_eq!(file.position(1), Position::Record(3));
         std::fs::write(&path, format!("{good}\n{good}\n")).unwrap();
         assert!(ExampleFile::open_skipping(&path).unwrap().1.is_none());
         std::fs::write(&path, format!("{bad}\n")).unwrap();

@@ -1,9 +1,11 @@
 //! Training data: examples, the choice among their passages, marked texts, and the order of batches.
 
 mod column;
+mod columns;
 mod content;
 mod csv;
 mod example;
+mod fields;
 mod file;
 mod marked;
 mod negatives;

@@ -1,5 +1,5 @@
-//! Negatives by identifier: what `mine` writes as JSON lines or tab-separated. Millions fit the memory: each
-//! identifier is kept once, and a negative is its number.
+//! Negatives by identifier: what `mine` writes as JSON lines or tab-separated, and MS MARCO's triples. Millions
+//! fit the memory: each identifier is kept once, and a negative is its number.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,6 +27,8 @@ struct OfQuery {
     ids: Vec<u32>,
     /// A score for each, NaN for none; or nothing if none has a score.
     scores: Vec<f64>,
+    /// The scores of positives, by the numbers of their identifiers.
+    of_positives: Vec<(u32, f64)>,
 }
 
 impl Negatives {
@@ -48,13 +50,25 @@ impl Negatives {
         })
     }
 
-    /// Adds a negative of a query. An error says what is wrong with it.
-    fn push(&mut self, query: String, id: &str, score: Option<f64>) -> Result<(), String> {
+    /// The score of a query's positive, if the file has it.
+    pub(super) fn score_of_positive(&self, query: &str, id: &str) -> Option<f64> {
+        let of_positives = &self.of_query.get(query)?.of_positives;
+        let number = self.ids.get_index_of(id)?;
+        of_positives.iter().find(|(positive, _)| *positive as usize == number).map(|(_, score)| *score)
+    }
+
+    /// The number of an identifier. An error says what is wrong.
+    fn number(&mut self, id: &str) -> Result<u32, String> {
         let number = match self.ids.get_index_of(id) {
             Some(number) => number,
             None => self.ids.insert_full(id.into()).0,
         };
-        let number = u32::try_from(number).map_err(|_| "more than 2^32 documents".to_owned())?;
+        u32::try_from(number).map_err(|_| "more than 2^32 documents".to_owned())
+    }
+
+    /// Adds a negative of a query. An error says what is wrong with it.
+    fn push(&mut self, query: String, id: &str, score: Option<f64>) -> Result<(), String> {
+        let number = self.number(id)?;
         let own = self.of_query.entry(query).or_default();
         if score.is_some() && own.scores.is_empty() {
             own.scores.resize(own.ids.len(), f64::NAN);
@@ -70,11 +84,13 @@ impl Negatives {
 #[derive(Deserialize)]
 struct Line {
     query_id: JsonId,
-    negatives: Vec<Negative>,
+    #[serde(default)]
+    positives: Vec<Document>,
+    negatives: Vec<Document>,
 }
 
 #[derive(Deserialize)]
-struct Negative {
+struct Document {
     id: JsonId,
     score: Option<f64>,
 }
@@ -93,16 +109,22 @@ pub fn read_negatives(path: &Path) -> Result<Negatives, TrainError> {
         }
         let parsed = parse(line).map_err(|problem| records.error(index, problem))?;
         let query = String::from(parsed.query_id);
-        for Negative { id, score } in parsed.negatives {
+        for Document { id, score } in parsed.negatives {
             let pushed = found.push(query.clone(), &String::from(id), score);
             pushed.map_err(|problem| records.error(index, problem))?;
+        }
+        for Document { id, score } in parsed.positives {
+            let Some(score) = score else { continue };
+            let number = found.number(&String::from(id)).map_err(|problem| records.error(index, problem))?;
+            found.of_query.entry(query.clone()).or_default().of_positives.push((number, score));
         }
     }
     Ok(found)
 }
 
 /// What is expected of a line, for messages.
-const EXPECTED: &str = "expected qid<TAB>pid, or JSON with query_id and negatives";
+const EXPECTED: &str = "expected qid<TAB>pid, MS MARCO's qid<TAB>positive<TAB>negative, mined qid, pid, rank and score, \
+     or JSON with query_id and negatives";
 
 fn parse(line: &[u8]) -> Result<Line, String> {
     if line.starts_with(b"{") {
@@ -113,16 +135,18 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     if columns.len() == 6 || line.split_ascii_whitespace().count() == 6 && columns.len() == 1 {
         return Err(format!("a line of a TREC run; toller mine makes negatives of a run ({EXPECTED})"));
     }
-    let [query, id, rest @ ..] = &columns[..] else { return Err(EXPECTED.to_owned()) };
-    let score = rest
-        .get(1)
-        .map(|score| {
+    let (query, id, score) = match columns[..] {
+        [query, id] => (query, id, None),
+        // The judgments say what is positive.
+        [query, _, id] => (query, id, None),
+        [query, id, _, score] => {
             let parsed: Option<f64> = score.parse().ok().filter(|score: &f64| score.is_finite());
-            parsed.ok_or_else(|| format!("{score:?} is not a score"))
-        })
-        .transpose()?;
-    let [query_id, id] = [query, id].map(|id| JsonId::Text((*id).to_owned()));
-    Ok(Line { query_id, negatives: vec![Negative { id, score }] })
+            (query, id, Some(parsed.ok_or_else(|| format!("{score:?} is not a score"))?))
+        }
+        _ => return Err(EXPECTED.to_owned()),
+    };
+    let [query_id, id] = [query, id].map(|id| JsonId::Text(id.to_owned()));
+    Ok(Line { query_id, positives: Vec::new(), negatives: vec![Document { id, score }] })
 }
 
 #[cfg(test)]
@@ -154,9 +178,22 @@ mod tests {
         assert_eq!(read(some).unwrap(), ["1: aNone bSome(0.5) cNone"], "some have scores");
         assert_eq!(read("qid\tpid\tindex\tscore\n1\ta\t3\t0.5\n").unwrap(), ["1: aSome(0.5)"]);
         assert_eq!(read("\u{feff}{\"query_id\": 1, \"negatives\": [{\"id\": 7}]}").unwrap(), ["1: 7None"]);
+        assert_eq!(read("1\tp\ta\n2\tp\tb\n").unwrap(), ["1: aNone", "2: bNone"], "MS MARCO's triples");
         for run in ["q\tQ0\td\t1\t2.5\tx\n", "q Q0 d 1 2.5 x\n"] {
             assert!(read(run).err().unwrap().to_string().contains("line 1: a line of a TREC run"));
         }
+        assert!(read("1\ta\tb\tc\td\n").err().unwrap().to_string().contains("line 1: expected qid"));
         assert!(read("1\ta\n\nx\n").err().unwrap().to_string().contains("line 3: expected qid"));
+    }
+    #[test]
+    fn positives_keep_their_scores() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("negatives");
+        let line = r#"{"query_id": 1, "positives": [{"id": "a", "score": 3}, {"id": "b"}], "negatives": [{"id": "c"}]}"#;
+        std::fs::write(&path, line).unwrap();
+        let found = read_negatives(&path).unwrap();
+        let scores = ["a", "b", "c"].map(|id| found.score_of_positive("1", id));
+        assert_eq!(scores, [Some(3.0), None, None]);
+        assert_eq!(found.score_of_positive("2", "a"), None);
     }
 }

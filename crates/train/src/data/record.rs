@@ -1,60 +1,17 @@
 //! A record of training data in any of the known forms, which its fields tell apart.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use toller_corpus::JsonId;
 use toller_ir::{counted, in_words_of_json_line};
 
 use super::column::Column;
+use super::columns::columns;
+use super::fields::Fields;
 use super::{Candidate, Example};
 
-/// The fields of a JSON object in the order of the file: columns of unknown names count by order.
-struct Fields(Vec<(String, Value)>);
-
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Fields;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
-impl Fields {
-    fn get(&self, names: &[&str]) -> Option<&Value> {
-        names.iter().find_map(|name| self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value))
-    }
-
-    fn text(&self, names: &[&str]) -> Option<String> {
-        self.get(names)?.as_str().map(str::to_owned)
-    }
-
-    fn list(&self, names: &[&str]) -> Result<Vec<Value>, String> {
-        match self.get(names) {
-            None | Some(Value::Null) => Ok(Vec::new()),
-            Some(Value::Array(values)) => Ok(values.clone()),
-            Some(other) => Err(format!("{} is {other}, where a list is expected", names.join(" or "))),
-        }
-    }
-}
-
 /// What is expected of a record, for messages.
-const EXPECTED: &str = "expected DPR's question and positive_ctxs, Tevatron's query and positive_passages, \
+pub(super) const EXPECTED: &str = "expected DPR's question and positive_ctxs, Tevatron's query and positive_passages, \
      FlagEmbedding's query and pos, query and positives, or the columns anchor, positive and negatives";
 
 /// Reads a record.
@@ -71,7 +28,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Example, String> {
         if negatives.is_empty() {
             negatives = passages(&["negative_ctxs"])?;
         }
-        Example { query: query(&fields, &["question"])?, positives: passages(&["positive_ctxs"])?, negatives }
+        // DPR learns from the first positive only (`create_biencoder_input`). In its files that is the gold
+        // passage, and the others merely have the answer in them.
+        let mut positives = passages(&["positive_ctxs"])?;
+        positives.truncate(1);
+        Example { query: query(&fields, &["question"])?, positives, negatives }
     } else if fields.get(&["positive_passages", "positive_document_ids"]).is_some() {
         Example {
             query: query(&fields, &["query", "query_text"])?,
@@ -112,101 +73,6 @@ fn query(fields: &Fields, names: &[&str]) -> Result<String, String> {
     fields.text(names).ok_or_else(|| format!("no text {:?}", names.join(" or ")))
 }
 
-/// sentence-transformers' columns: by their names where those are known, else in the order anchor, positive,
-/// negatives. A pair may have a label. Identifiers do not count.
-fn columns(fields: &Fields) -> Result<Example, String> {
-    let mut label = None;
-    let mut columns: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (name, value) in &fields.0 {
-        match Column::named(name) {
-            Some(Column::Label) => {
-                label = Some(number(value).ok_or_else(|| format!("the {name} {value} is not a number"))?);
-                continue;
-            }
-            Some(Column::Identifier) => continue,
-            _ => {}
-        }
-        let texts = match value {
-            Value::String(text) => vec![text.as_str()],
-            Value::Array(texts) if Column::is_negative(name) => {
-                let texts = texts.iter().map(|text| text.as_str().ok_or(text));
-                texts
-                    .collect::<Result<_, _>>()
-                    .map_err(|other| format!("{other} in {name}, where a text is expected"))?
-            }
-            // Some rows of a table have fewer negatives than others.
-            Value::Null if columns.len() > 1 => Vec::new(),
-            other => {
-                return Err(format!("{name} is {}, where a text is expected; {EXPECTED}", shortened(other)));
-            }
-        };
-        columns.push((name, texts));
-    }
-    let place = |wanted: Column| columns.iter().position(|(name, _)| Column::named(name) == Some(wanted));
-    // The only column that may be the other one, if one is known by its name.
-    let other = |known: usize| {
-        let mut others = columns
-            .iter()
-            .enumerate()
-            .filter(|(index, (name, _))| *index != known && !Column::is_negative(name))
-            .map(|(index, _)| index);
-        match (others.next(), others.next()) {
-            (Some(other), Some(next)) => Err(format!(
-                "{} and {} are neither a query nor a passage by their names; leave one out, or name the columns query, \
-                 positive and negative",
-                columns[other].0, columns[next].0
-            )),
-            (other, _) => other.ok_or_else(|| EXPECTED.to_owned()),
-        }
-    };
-    let (by_name, query, positive) = match (place(Column::Query), place(Column::Text)) {
-        (Some(query), Some(positive)) => (true, query, positive),
-        (Some(query), None) => (true, query, other(query)?),
-        (None, Some(positive)) => (true, other(positive)?, positive),
-        (None, None) => (false, 0, 1),
-    };
-    let text = |index: usize| {
-        columns.get(index).filter(|(name, _)| !Column::is_negative(name)).and_then(|(_, texts)| texts.first())
-    };
-    let (Some(query_text), Some(positive_text)) = (text(query), text(positive)) else {
-        return Err(EXPECTED.to_owned());
-    };
-    let mut negatives = Vec::new();
-    let others = columns.iter().enumerate().filter(|(index, _)| ![query, positive].contains(index));
-    for (_, (name, texts)) in others {
-        if by_name && !Column::is_negative(name) && Column::named(name) != Some(Column::Text) {
-            return Err(format!(
-                "{name} is neither a query nor a passage; leave it out, or name it negative"
-            ));
-        }
-        negatives
-            .extend(texts.iter().filter(|text| !text.trim().is_empty()).map(|text| Candidate::plain(*text)));
-    }
-    Ok(Example {
-        query: (*query_text).to_owned(),
-        positives: vec![Candidate { label, ..Candidate::plain(*positive_text) }],
-        negatives,
-    })
-}
-
-/// A label: a number, perhaps as text, or true or false.
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Bool(is_relevant) => Some(f64::from(u8::from(*is_relevant))),
-        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
-        other => other.as_f64(),
-    }
-}
-
-/// The beginning of a value, for messages.
-fn shortened(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
-}
-
 /// FlagEmbedding's lists of texts and of their scores.
 fn texts(fields: &Fields, texts: &str, scores: &str) -> Result<Vec<Candidate>, String> {
     let texts = fields.list(&[texts])?;
@@ -220,9 +86,10 @@ fn texts(fields: &Fields, texts: &str, scores: &str) -> Result<Vec<Candidate>, S
 
 /// Tevatron's lists of identifiers in a collection.
 fn identifiers(fields: &Fields, name: &str) -> Result<Vec<Candidate>, String> {
-    let id = |value: &Value| match value {
-        Value::String(id) => Ok(Candidate { id: Some(id.clone()), ..Candidate::default() }),
-        other => Err(format!("{other} in {name}, where an identifier is expected")),
+    let id = |value: &Value| {
+        let id = JsonId::deserialize(value);
+        let id = id.map_err(|_| format!("{value} in {name}, where an identifier is expected"))?;
+        Ok(Candidate { id: Some(id.into()), ..Candidate::default() })
     };
     fields.list(&[name])?.iter().map(id).collect()
 }
@@ -297,13 +164,17 @@ mod tests {
             "hard_negative_ctxs": [{"title": "", "text": "h"}], "negative_ctxs": [{"text": "n"}]}"#;
         let expected = vec![r#"Some("7")Some("t")Some("p")-"#.to_owned()];
         assert_eq!(texts(dpr), ("q".to_owned(), expected.clone(), one("h")));
+        let others = dpr
+            .replace("\"hard_neg", "\"x\": 1, \"hard_neg")
+            .replace("}],\n            \"x", "}, {\"text\": \"o\"}],\n            \"x");
+        assert_eq!(texts(&others), texts(dpr), "only the first positive counts");
         let without = dpr.replace(r#"{"title": "", "text": "h"}"#, "");
         assert_eq!(texts(&without), ("q".to_owned(), expected, one("n")));
         let tevatron = r#"{"query_id": "1", "query": "q", "positive_passages": [{"docid": "d", "title": "t", "text": "p"}],
             "negative_passages": []}"#;
         assert_eq!(texts(tevatron).1, [r#"Some("d")Some("t")Some("p")-"#]);
-        let by_id = r#"{"query_text": "q", "positive_document_ids": ["d"], "negative_document_ids": []}"#;
-        assert_eq!(texts(by_id).1, [r#"Some("d")---"#]);
+        let by_id = r#"{"query_text": "q", "positive_document_ids": ["d", 7], "negative_document_ids": []}"#;
+        assert_eq!(texts(by_id).1, [r#"Some("d")---"#, r#"Some("7")---"#]);
         let flag = r#"{"query": "q", "pos": ["p"], "neg": ["n"], "pos_scores": [0.5], "neg_scores": [-1]}"#;
         assert_eq!(texts(flag).2, [r#"--Some("n")Some(-1.0)"#]);
         let mined = r#"{"query_id": "1", "query": "q", "positives": [{"id": "a"}],

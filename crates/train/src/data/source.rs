@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use toller_files::ChecksumHasher;
-use toller_ir::{Qrels, Query, counted};
+use toller_ir::{ErrorPlace, Qrels, Query, counted};
 use toller_texts::Texts;
 
 use super::negatives::Negatives;
@@ -18,6 +18,10 @@ pub struct Source {
     judged: Option<Judged>,
     /// The collection of passages that are known by identifier.
     texts: Option<Texts>,
+    /// Whether examples that a run cannot learn from are left out.
+    skips: bool,
+    /// The examples that are kept, if others were left out.
+    kept: Option<Vec<u32>>,
 }
 
 /// Queries with the identifiers of their passages.
@@ -116,13 +120,15 @@ impl Judged {
 
     fn get(&self, index: usize) -> Example {
         let JudgedQuery { id, text, relevant, not_negative } = &self.examples[index];
+        let positive = |document: &String| Candidate {
+            id: Some(document.clone()),
+            score: self.negatives.score_of_positive(id, document),
+            ..Candidate::default()
+        };
         let is_negative = |own: &Candidate| own.id.as_ref().is_none_or(|id| !not_negative.contains(id));
         Example {
             query: text.clone(),
-            positives: relevant
-                .iter()
-                .map(|id| Candidate { id: Some(id.clone()), ..Candidate::default() })
-                .collect(),
+            positives: relevant.iter().map(positive).collect(),
             negatives: self.negatives.get(id).filter(is_negative).collect(),
         }
     }
@@ -157,13 +163,43 @@ impl Source {
     /// The examples of files, then those of judgments. Passages without a text are looked up in `texts`.
     #[must_use]
     pub fn new(files: Vec<ExampleFile>, judged: Option<Judged>, texts: Option<Texts>) -> Self {
-        Self { files, judged, texts }
+        Self { files, judged, texts, ..Self::default() }
+    }
+
+    /// The same, but a run leaves out the examples that it cannot learn from.
+    #[must_use]
+    pub fn skipping(self) -> Self {
+        Self { skips: true, ..self }
+    }
+
+    /// Whether a run leaves out the examples that it cannot learn from.
+    pub(crate) fn skips(&self) -> bool {
+        self.skips
+    }
+
+    /// Keeps only these of all examples.
+    pub(crate) fn keep(&mut self, examples: Vec<u32>) {
+        self.kept = Some(examples);
     }
 
     /// The number of examples.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.files.iter().map(ExampleFile::len).sum::<usize>() + self.judged.as_ref().map_or(0, Judged::len)
+        let judged = self.judged.as_ref().map_or(0, Judged::len);
+        let all = self.files.iter().map(ExampleFile::len).sum::<usize>() + judged;
+        self.kept.as_ref().map_or(all, Vec::len)
+    }
+
+    /// The file of an example and its place there; or its place among those of judgments.
+    fn locate(&self, index: usize) -> (Option<&ExampleFile>, usize) {
+        let mut place = self.kept.as_ref().map_or(index, |kept| kept[index] as usize);
+        for file in &self.files {
+            match place.checked_sub(file.len()) {
+                None => return (Some(file), place),
+                Some(rest) => place = rest,
+            }
+        }
+        (None, place)
     }
 
     /// Whether there is no example.
@@ -176,36 +212,30 @@ impl Source {
     ///
     /// # Errors
     /// When a record is bad.
-    pub fn get(&self, mut index: usize) -> Result<Example, TrainError> {
-        for file in &self.files {
-            match index.checked_sub(file.len()) {
-                None => return file.get(index),
-                Some(rest) => index = rest,
-            }
+    pub fn get(&self, index: usize) -> Result<Example, TrainError> {
+        match self.locate(index) {
+            (Some(file), place) => file.get(place),
+            (None, place) => Ok(self.judged.as_ref().map(|judged| judged.get(place)).unwrap_or_default()),
         }
-        Ok(self.judged.as_ref().map(|judged| judged.get(index)).unwrap_or_default())
     }
 
-    /// The error that an example has this problem, with its place.
-    pub(crate) fn error(&self, mut index: usize, problem: String) -> TrainError {
-        for file in &self.files {
-            match index.checked_sub(file.len()) {
-                None => return file.error(index, problem),
-                Some(rest) => index = rest,
-            }
-        }
-        TrainError::Query { query: self.query_id(index), problem }
+    /// The error that an example has this problem.
+    pub(crate) fn error(&self, index: usize, problem: String) -> TrainError {
+        let (file, place) = self.locate(index);
+        let at = |file: &ExampleFile| ErrorPlace {
+            position: Some(file.position(place)),
+            ..ErrorPlace::of_file(file.path())
+        };
+        let file = file.map(at);
+        TrainError::Example { place: self.place(index), file, problem }
     }
 
     /// The place of an example, in words.
-    pub(crate) fn place(&self, mut index: usize) -> String {
-        for file in &self.files {
-            match index.checked_sub(file.len()) {
-                None => return format!("{}, {}", file.path().display(), file.position(index)),
-                Some(rest) => index = rest,
-            }
+    pub(crate) fn place(&self, index: usize) -> String {
+        match self.locate(index) {
+            (Some(file), place) => format!("{}, {}", file.path().display(), file.position(place)),
+            (None, place) => format!("query {:?}", self.query_id(place)),
         }
-        format!("query {:?}", self.query_id(index))
     }
 
     /// The query of a judged example.
@@ -277,7 +307,10 @@ mod tests {
         }
         let by_id = |id: &str| Candidate { id: Some(id.to_owned()), ..Candidate::default() };
         let queries = [query("1"), query("2"), query("3")];
-        let judged = Judged::new(&queries, &qrels, 1, negatives("1\ta\n1\tb\n1\tz\n")?, |id| id != "z")?;
+        let mined = r#"{"query_id": "1", "positives": [{"id": "a", "score": 0.5}],
+            "negatives": [{"id": "a"}, {"id": "b"}, {"id": "z"}]}"#;
+        let mined = negatives(&mined.replace('\n', ""))?;
+        let judged = Judged::new(&queries, &qrels, 1, mined, |id| id != "z")?;
         let document = Some(("1".to_owned(), "z".to_owned()));
         let left_out = LeftOut { queries: 2, documents: 1, document, of_negatives: 0 };
         assert_eq!(judged.left_out(), &left_out);
@@ -286,7 +319,7 @@ mod tests {
         let source = Source::new(Vec::new(), Some(judged), None);
         assert_eq!(source.len(), 1, "a query without a relevant document is no example");
         let example = source.get(0)?;
-        assert_eq!(example.positives, [by_id("a")]);
+        assert_eq!(example.positives, [Candidate { score: Some(0.5), ..by_id("a") }]);
         assert_eq!(example.negatives, [by_id("b")], "a relevant document is no negative");
         assert_eq!(source.error(0, "no".to_owned()).to_string(), "query \"1\": no");
         assert!(matches!(source.fill(by_id("a")), Err(TrainError::MissingPassage { .. })));

@@ -44,10 +44,12 @@ fn number(column: &str) -> Option<f64> {
     column.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Whether lines have identifiers where texts are expected: only numbers, judgments, or lines of a TREC run.
-pub(super) fn are_identifiers<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> bool {
+/// Whether lines have identifiers where texts are expected: only numbers, judgments, or lines of a TREC run. The
+/// first may be a header.
+pub(super) fn are_identifiers(lines: &[&[u8]]) -> bool {
     let is_number = |column: &str| number(column).is_some();
-    lines.all(|line| match columns(line).unwrap_or_default()[..] {
+    let lines = if lines.len() > 1 { &lines[1..] } else { lines };
+    lines.iter().all(|line| match columns(line).unwrap_or_default()[..] {
         [_, "0" | "Q0", _, grade] if is_number(grade) => true,
         [_, "0" | "Q0", _, rank, score, _] if is_number(rank) && is_number(score) => true,
         [first, ref others @ ..] => {
@@ -208,10 +210,10 @@ mod tests {
 
     #[test]
     fn identifiers_are_no_texts() {
-        let are = |text: &str| are_identifiers(text.lines().map(str::as_bytes));
+        let are = |text: &str| are_identifiers(&text.lines().map(str::as_bytes).collect::<Vec<_>>());
         for text in [
             "1\t23\n1\t5", "1\t0\t123\t1", "q1\t0\td1\t2", "1\t2\t3", "1\t23\t1\t9.5",
-            "q\tQ0\td\t1\t9.5\ttag",
+            "q\tQ0\td\t1\t9.5\ttag", "query-id\tcorpus-id\tscore\n1\t2\t1", "query\tpositive\n1\t2\n3\t4",
         ] {
             assert!(are(text), "{text}");
         }

@@ -68,13 +68,13 @@ pub(crate) fn derivative(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::Identity => 1.0,
         Activation::Gelu => {
-            let density = (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+            let density = libm::exp(-0.5 * x * x) / (2.0 * std::f64::consts::PI).sqrt();
             Activation::Gelu.reference(x) / if x == 0.0 { 1.0 } else { x }
                 + if x == 0.0 { 0.5 } else { x * density }
         }
         Activation::GeluTanh => {
             let scale = (2.0 / std::f64::consts::PI).sqrt();
-            let tanh = (scale * (x + 0.044_715 * x.powi(3))).tanh();
+            let tanh = libm::tanh(scale * (x + 0.044_715 * x.powi(3)));
             let inner = scale * (1.0 + 3.0 * 0.044_715 * x * x);
             0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * inner
         }
@@ -83,7 +83,7 @@ pub(crate) fn derivative(activation: Activation, x: f64) -> f64 {
             let sigmoid = Activation::Sigmoid.reference(x);
             sigmoid * (1.0 + x * (1.0 - sigmoid))
         }
-        Activation::Tanh => 1.0 - x.tanh().powi(2),
+        Activation::Tanh => 1.0 - libm::tanh(x).powi(2),
         Activation::Sigmoid => {
             let sigmoid = Activation::Sigmoid.reference(x);
             sigmoid * (1.0 - sigmoid)

@@ -104,8 +104,8 @@ impl CrossLoss {
 /// -(label log sigmoid(x) + (1 - label) log(1 - sigmoid(x))); the logit becomes the gradient.
 fn binary(logit: &mut f64, label: f64) -> f64 {
     let x = *logit;
-    let loss = x.max(0.0) - x * label + (-x.abs()).exp().ln_1p();
-    *logit = 1.0 / (1.0 + (-x).exp()) - label;
+    let loss = x.max(0.0) - x * label + libm::log1p(libm::exp(-x.abs()));
+    *logit = 1.0 / (1.0 + libm::exp(-x)) - label;
     loss
 }
 

@@ -37,8 +37,8 @@ pub(super) fn pairs(logits: &mut [f64], labels: &[f64], weights: PairWeights) ->
     for better in 0..count {
         for worse in (0..count).filter(|&worse| labels[better] > labels[worse]) {
             let (weight, difference) = (weight(better, worse) / LN_2, logits[better] - logits[worse]);
-            loss += weight * ((-difference).max(0.0) + (-difference.abs()).exp().ln_1p());
-            let slope = weight / (1.0 + difference.exp());
+            loss += weight * ((-difference).max(0.0) + libm::log1p(libm::exp(-difference.abs())));
+            let slope = weight / (1.0 + libm::exp(difference));
             gradient[better] -= slope;
             gradient[worse] += slope;
             found += 1;
@@ -50,7 +50,7 @@ pub(super) fn pairs(logits: &mut [f64], labels: &[f64], weights: PairWeights) ->
 
 /// The share of each candidate's gain in the largest DCG.
 fn gains(labels: &[f64]) -> Vec<f64> {
-    let gain = |label: &f64| label.max(0.0).exp2() - 1.0;
+    let gain = |label: &f64| libm::exp2(label.max(0.0)) - 1.0;
     let mut ideal: Vec<f64> = labels.iter().map(gain).collect();
     ideal.sort_by(|a, b| b.total_cmp(a));
     let largest: f64 = ideal.iter().enumerate().map(|(place, gain)| gain * inverse_discount(place + 1)).sum();
@@ -59,7 +59,7 @@ fn gains(labels: &[f64]) -> Vec<f64> {
 
 /// What a gain at a rank, from 1, counts in DCG.
 fn inverse_discount(rank: usize) -> f64 {
-    1.0 / (1.0 + rank as f64).log2()
+    1.0 / libm::log2(1.0 + rank as f64)
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 /// Turns scores into their softmax, and returns the logarithm of the sum of their exponentials.
 pub(super) fn softmax(scores: &mut [f64]) -> f64 {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let total: f64 = scores.iter().map(|score| (score - largest).exp()).sum();
-    scores.iter_mut().for_each(|score| *score = (*score - largest).exp() / total);
-    largest + total.ln()
+    let total: f64 = scores.iter().map(|score| libm::exp(score - largest)).sum();
+    scores.iter_mut().for_each(|score| *score = libm::exp(*score - largest) / total);
+    largest + libm::log(total)
 }
 
 /// -log softmax(scores)[target]; the scores become the gradient.

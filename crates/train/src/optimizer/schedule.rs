@@ -67,7 +67,7 @@ impl Schedule {
             Self::Constant => 1.0,
             Self::Linear => (1.0 - progress).max(0.0),
             Self::Bert => (1.0 - done as f64 / total.max(1) as f64).max(0.0),
-            Self::Cosine => (0.5 * (1.0 + (std::f64::consts::PI * progress).cos())).max(0.0),
+            Self::Cosine => (0.5 * (1.0 + libm::cos(std::f64::consts::PI * progress))).max(0.0),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use toller_encoder::{CrossEncoder, CrossEncoderOptions};
 
 use super::run::{Toy, run, settings};
+use crate::data::{ExampleFile, Source};
 use crate::{
     Compute, CrossLoss, DualLoss, Ending, Inspected, Length, Model, Settings, Task, TrainError, Trainer,
 };
@@ -151,4 +152,29 @@ fn queries_that_repeat_and_negatives_that_are_positives_are_counted() {
         problem.starts_with("2 examples with a negative that is a positive of the same query, the first: ")
     );
     assert!(problem.ends_with("data.jsonl, line 11"), "{problem}");
+}
+
+#[test]
+fn examples_that_teach_nothing_are_left_out_on_request() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let line = |number: usize| match number % 3 {
+        0 => format!(r#"{{"query": "q{number}", "positive": "p"}}"#),
+        _ => format!(r#"{{"query": "q{number}", "positive": "p", "negative": "n"}}"#),
+    };
+    let trainer = |data: String| {
+        fs::write(toy.output("data.jsonl"), data).unwrap();
+        let source = Source::new(vec![ExampleFile::open(&toy.output("data.jsonl")).unwrap()], None, None);
+        let (mut task, model) = toy.dual_task();
+        if let Task::Dual { loss, .. } = &mut task {
+            *loss = DualLoss::Contrastive { temperature: 1.0, in_batch: false, symmetric: false };
+        }
+        Trainer::new(task, model, source.skipping(), None, settings(), &toy.output("out"))
+    };
+    let found = trainer(lines(line)).unwrap().inspected().unwrap().clone();
+    assert_eq!((found.examples, found.with_negatives, found.left_out), (8, 8, 4));
+    let first = found.first_left_out.clone().unwrap();
+    assert!(first.contains("data.jsonl, line 1: no negative"), "{first}");
+    assert!(found.problems().next().unwrap().to_string().starts_with("left out 4 examples, the first: "));
+    let none = trainer(lines(|number| line(3 * number))).err();
+    assert!(matches!(none, Some(TrainError::Example { .. })), "nothing is left");
 }

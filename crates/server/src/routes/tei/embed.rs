@@ -6,7 +6,7 @@ use std::time::Instant;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
-use toller_encoder::Output;
+use toller_encoder::{Output, Role};
 use utoipa::ToSchema;
 
 use super::{Direction, Timing, cut};
@@ -35,13 +35,15 @@ pub(in crate::routes) struct EmbedRequest {
     dimensions: Option<usize>,
 }
 
-/// What a request wants of the model: its vector as it is, unless the request says otherwise.
+/// What a request wants of the model for texts of a role: its vector as it is, unless the request says
+/// otherwise.
 pub(in crate::routes) fn output(
     embedder: &Embedder,
+    role: Role,
     normalize: Option<bool>,
     dimensions: Option<usize>,
 ) -> Result<Output, Failure> {
-    let (dim, unit) = (embedder.encoder().dim(), embedder.tower(toller_encoder::Role::Passage).normalizes());
+    let (dim, unit) = (embedder.encoder().dim(), embedder.tower(role).normalizes());
     let (asked_dim, asked_unit) = (dimensions.unwrap_or(dim), normalize.unwrap_or(unit));
     if !(1..=dim).contains(&asked_dim) {
         let message = format!("`dimensions` is {asked_dim}; the model makes vectors of {dim}");
@@ -67,7 +69,7 @@ pub(in crate::routes) async fn embed(
     let started = Instant::now();
     let embedder = app.embedder()?;
     let role = embedder.role(request.prompt_name.as_deref())?;
-    let output = output(embedder, request.normalize, request.dimensions)?;
+    let output = output(embedder, role, request.normalize, request.dimensions)?;
     let inputs = request.inputs.checked(&app, "inputs")?;
     let mut timing = Timing::new(started, inputs.characters());
     let cut = cut(&app, request.truncate, request.truncation_direction);

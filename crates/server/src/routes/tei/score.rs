@@ -221,10 +221,10 @@ fn classified(texts: Vec<String>) -> Result<Classified, Failure> {
 /// The softmax of several logits, the sigmoid of one.
 fn shares(logits: &[f32]) -> Vec<f32> {
     if let [logit] = logits {
-        return vec![(1.0 / (1.0 + f64::from(-logit).exp())) as f32];
+        return vec![(1.0 / (1.0 + libm::exp(f64::from(-logit)))) as f32];
     }
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers: Vec<f64> = logits.iter().map(|logit| f64::from(logit - largest).exp()).collect();
+    let powers: Vec<f64> = logits.iter().map(|logit| libm::exp(f64::from(logit - largest))).collect();
     let sum: f64 = powers.iter().sum();
     powers.iter().map(|power| (power / sum) as f32).collect()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
+use toller_ir::Role;
 use toller_tokenizer::{TokenInText, Tokenizer};
 use utoipa::ToSchema;
 
@@ -91,7 +92,7 @@ pub(in crate::routes) async fn tokenize(
             Some(role) => app.embedder()?.tower(role).prompt(),
             None => "",
         };
-        with_tokenizer(&app, |tokenizer| {
+        with_tokenizer(&app, role, |tokenizer| {
             let mut left = app.limits.queued_tokens;
             let tokens = |(text, place): (&String, usize)| {
                 let tokens = tokenizer.inspect(&format!("{prompt}{text}"), request.add_special_tokens);
@@ -153,7 +154,7 @@ pub(in crate::routes) async fn decode(
     let permit = app.inspecting(ids, deadline).await?;
     on_texts(ids, move || {
         let _permit = permit;
-        with_tokenizer(&app, |tokenizer| {
+        with_tokenizer(&app, None, |tokenizer| {
             let text = |(ids, place): (&Vec<u32>, usize)| {
                 let text = tokenizer.decode(ids, request.skip_special_tokens);
                 text.map_err(|error| of_text(place, &error.into()))
@@ -165,10 +166,18 @@ pub(in crate::routes) async fn decode(
     .map(Json)
 }
 
-/// Gives the tokenizer of the embedding model, or of the reranker, to `work`.
-fn with_tokenizer<T>(app: &App, work: impl FnOnce(&Tokenizer) -> Result<T, Failure>) -> Result<T, Failure> {
+/// Gives the tokenizer of the embedding model, or of the reranker, to `work`. The queries' encoder may have
+/// another one than the passages'.
+fn with_tokenizer<T>(
+    app: &App,
+    role: Option<Role>,
+    work: impl FnOnce(&Tokenizer) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     match app.embedder() {
-        Ok(embedder) => work(embedder.tower(embedder.role(None)?).tokenizer()),
+        Ok(embedder) => {
+            let role = role.map_or_else(|| embedder.role(None), Ok)?;
+            work(embedder.tower(role).tokenizer())
+        }
         Err(_) => work(app.scorer()?.model().tokenizer()),
     }
 }
