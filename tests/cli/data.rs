@@ -321,6 +321,23 @@ fn facts_with_numbers_and_results_are_of_the_same_questions() {
         .fails(1, &["no question has answers", "give --queries a file with answers"]);
 }
 
+/// The official scripts count the first of the list: it has the order of `eval` and `accuracy`.
+#[test]
+fn tied_scores_have_one_order() {
+    let workspace = Workspace::new();
+    workspace.write("tied.run", "q Q0 a 1 2.0 x\nq Q0 b 2 2.0 x\nq Q0 c 3 3.0 x\n");
+    workspace.write("qrels.txt", "q 0 b 1\n");
+    workspace.runs("eval --qrels qrels.txt tied.run -m RR@10").prints(["0.5000"]);
+    workspace.runs("data dureader predict tied.run --output predicted");
+    assert_eq!(workspace.lines("predicted/prediction.json"), [r#"{"q":["c","b","a"]}"#]);
+    workspace.write("q.jsonl", r#"{"_id": "q", "text": "where", "answers": ["Oslo"]}"#);
+    let passage = |id: &str, text: &str| format!("{{\"_id\": \"{id}\", \"text\": \"{text}\"}}\n");
+    workspace.write("c.jsonl", [passage("a", "Rome"), passage("b", "Oslo"), passage("c", "Bonn")].concat());
+    let results = "data entityquestions results tied.run --queries q.jsonl --corpus c.jsonl --output results";
+    let built = workspace.runs(&format!("{results} --depth 2 --json")).json();
+    assert_eq!(built["statistics"]["results"]["accuracy_at_5"], 1.0);
+}
+
 #[test]
 fn limits_that_nothing_or_everything_passes_are_refused() {
     let workspace = Workspace::new();

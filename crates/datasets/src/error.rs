@@ -2,6 +2,7 @@
 
 use toller_analysis::AnalysisError;
 use toller_corpus::{CorpusError, RunWriteError};
+use toller_eval::EvalError;
 use toller_files::FileError;
 use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, counted, remedy};
 
@@ -108,6 +109,9 @@ pub enum DatasetError {
     /// A run cannot be written.
     #[error(transparent)]
     Run(#[from] RunWriteError),
+    /// A run lists a document twice, or has a score that is not a number.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
     /// A passage has no vector.
     #[error("the store has no vector of passage {0:?}")]
     NoVector(String),
@@ -226,6 +230,7 @@ impl Explain for DatasetError {
             }
             Self::MissingQueries { .. } => Some("give every judged query".into()),
             Self::Run(error) => error.remedy(),
+            Self::Eval(error) => error.remedy(),
             Self::NoVector(_) => Some("encode all passages of the run".into()),
             Self::Analysis(error) => error.remedy(),
             Self::NoRow(_) => Some("give the map and the files of one release".into()),
@@ -247,7 +252,7 @@ impl Explain for DatasetError {
         match self {
             Self::File(error) => error.place(),
             Self::Run(error) => error.place(),
-            Self::NoVector(_) => None,
+            Self::Eval(_) | Self::NoVector(_) => None,
             Self::Corpus(error) => error.place(),
             Self::NoFiles { .. }
             | Self::NoSplit { .. }

@@ -18,7 +18,6 @@ mod lines;
 mod natural_questions;
 mod paq;
 mod profile;
-mod rankings;
 mod records;
 mod reqa;
 mod squad;
