@@ -26,7 +26,7 @@ mod statistics;
 mod t2ranking;
 mod tydi;
 
-pub use accuracy::AnswerSearch;
+pub use accuracy::{AnswerSearch, first_rank};
 pub use answers::{AnswerMatcher, MatchMode, PreparedText, is_unspaced, refused_patterns};
 pub use collections::{Collection, Corpus, Known, Layout, convert, known_collection, known_collections};
 pub use dureader::{

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use toller_corpus::QueriesOfFile;
 use toller_datasets::{
     Fact, Facts, Figure, MatchMode, PopularityBuckets, QuestionSets, Retrieved, write_dpr_results,
     write_popularity_buckets, write_question_sets,
@@ -112,8 +113,11 @@ fn results_are_dprs() {
         .into();
     let entries = [("1", 2.5), ("2", 1.0)].map(|(id, score)| RunEntry { doc_id: id.into(), score });
     let folder = tempfile::tempdir().unwrap();
-    let retrieved = [Retrieved { query: &query, entries: &entries }];
-    let (_, statistics) = write_dpr_results(&retrieved, &passages, MatchMode::Tokens, folder.path()).unwrap();
+    let retrieved = [Retrieved { query: &query, entries: entries.iter().collect() }];
+    let write = |retrieved: &[Retrieved<'_>], files: &[QueriesOfFile]| {
+        write_dpr_results(retrieved, files, &passages, MatchMode::Tokens, folder.path())
+    };
+    let (_, statistics) = write(&retrieved, &[]).unwrap();
     let context = |id: &str, text: &str, score: f64, has_answer: bool| json!({"id": id, "title": "Ann", "text": text, "score": score, "has_answer": has_answer});
     let expected = json!([{
         "question": "Where was Ann born?",
@@ -124,6 +128,21 @@ fn results_are_dprs() {
     let accuracy = |name: &str| statistics.part("results").unwrap().figure(name);
     assert_eq!(accuracy("accuracy_at_1"), Some(Figure::Real(Some(0.0))));
     assert_eq!(accuracy("accuracy_at_5"), Some(Figure::Real(Some(1.0))));
-    let unknown = [Retrieved { query: &query, entries: &[RunEntry { doc_id: "9".into(), score: 1.0 }] }];
-    assert!(write_dpr_results(&unknown, &passages, MatchMode::Tokens, folder.path()).is_err());
+    let entry = RunEntry { doc_id: "9".into(), score: 1.0 };
+    let unknown = [Retrieved { query: &query, entries: vec![&entry] }];
+    assert!(write(&unknown, &[]).is_err());
+
+    // Of several files of questions, each has its results.
+    let file = |name: &str, places| QueriesOfFile { name: name.to_owned(), places };
+    let (none, [retrieved]) = (Retrieved { query: &query, entries: Vec::new() }, retrieved);
+    let both = [none, retrieved];
+    let (names, statistics) = write(&both, &[file("P19", 0..1), file("P20", 1..2)]).unwrap();
+    assert_eq!(names, ["P19.results.json", "P20.results.json"]);
+    assert_eq!(read(folder.path(), "P20.results.json"), expected);
+    let at_5 = |name: &str| statistics.part(name).unwrap().figure("accuracy_at_5");
+    assert_eq!(
+        ["P19", "P20", "results"].map(at_5),
+        [0.0, 1.0, 0.5].map(|share| Some(Figure::Real(Some(share))))
+    );
+    assert!(write(&both, &[file("P19", 0..1), file("P19", 1..2)]).is_err());
 }
