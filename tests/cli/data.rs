@@ -197,6 +197,40 @@ fn published_formats_of_dureader_both_ways() {
     assert_eq!(workspace.lines("predicted/prediction.json"), [r#"{"q1":["jia","yi"]}"#]);
     workspace.write("bad.json", r#"{"0": "jia", "2": "yi"}"#);
     workspace.toller("data dureader predict rows.run --ids bad.json --output other").fails(1, &["bad.json"]);
+    workspace
+        .runs("data dureader predict rows.run --output rows")
+        .says(["rows.run: its documents are numbers"]);
+}
+
+/// What DuReader-retrieval's own code writes: texts as queries, and rows as documents.
+#[test]
+fn runs_of_texts_and_rows_become_predictions() {
+    let workspace = Workspace::new();
+    workspace.write("map.json", r#"{"0": "jia", "1": "yi"}"#);
+    workspace.write("queries.tsv", "q1\t谁 来\nq2\t何时\n");
+    workspace.write("res.top50", "谁 来\t1\t1\t9.5\n谁 来\t0\t2\t9.25\n何时\t0\t1\t8\n");
+    let predict = "data dureader predict res.top50 --output";
+    workspace
+        .toller(&format!("{predict} a"))
+        .fails(2, &["res.top50: its documents are rows", "hint: give --ids passage2id.map.json"]);
+    workspace
+        .toller(&format!("{predict} a --ids map.json"))
+        .fails(2, &["res.top50: its queries are texts", "hint: give --queries"]);
+    workspace.runs(&format!("{predict} b --ids map.json --queries queries.tsv"));
+    assert_eq!(workspace.lines("b/prediction.json"), [r#"{"q1":["yi","jia"],"q2":["jia"]}"#]);
+    workspace.write("few.tsv", "q1\t谁 来\n");
+    workspace
+        .toller(&format!("{predict} c --ids map.json --queries few.tsv"))
+        .fails(1, &["the run has 1 query that is not given, for example \"何时\"", "hint: "]);
+    workspace.write("qrels.txt", "q1 0 jia 1\nq2 0 yi 1\n");
+    workspace.toller("eval --qrels qrels.txt res.top50").fails(
+        1,
+        &[
+            "res.top50: its queries are texts",
+            "toller data dureader predict res.top50 --queries QUESTIONS --ids MAP",
+        ],
+    );
+    workspace.runs("eval --qrels qrels.txt b/prediction.json -m RR@10").prints(["0.2500"]);
 }
 
 #[test]

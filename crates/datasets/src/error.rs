@@ -121,6 +121,14 @@ pub enum DatasetError {
     /// The map of identifiers does not have this passage.
     #[error("the map of identifiers has no passage {0:?}")]
     NoRow(String),
+    /// A run has queries that are not among the given ones.
+    #[error("the run has {} that {} not given, for example {example:?}", counted(*count, "query"), if *count == 1 { "is" } else { "are" })]
+    UnknownQueries {
+        /// How many there are.
+        count: usize,
+        /// The first of them.
+        example: String,
+    },
     /// A passage was retrieved whose text is not known.
     #[error("the collection has no passage {0:?}")]
     NoText(String),
@@ -234,6 +242,9 @@ impl Explain for DatasetError {
             Self::NoVector(_) => Some("encode all passages of the run".into()),
             Self::Analysis(error) => error.remedy(),
             Self::NoRow(_) => Some("give the map and the files of one release".into()),
+            Self::UnknownQueries { .. } => {
+                Some("give the queries that were searched for, with their texts".into())
+            }
             Self::NoText(_) => Some("give the collection that the passages are from".into()),
             Self::ReadsOnce { .. } => Some("save it as a file first".into()),
             Self::FewPassages { .. } => {
@@ -261,6 +272,7 @@ impl Explain for DatasetError {
             | Self::EmptyQuery(_)
             | Self::RepeatedId { .. }
             | Self::TwoFiles { .. }
+            | Self::UnknownQueries { .. }
             | Self::NoText(_)
             | Self::FewPassages { .. }
             | Self::NoRow(_)

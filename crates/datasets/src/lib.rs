@@ -31,8 +31,8 @@ pub use answers::{AnswerMatcher, MatchMode, PreparedText, is_unspaced, refused_p
 pub use collections::{Collection, Corpus, Known, Layout, convert, known_collection, known_collections};
 pub use dureader::{
     DomainFiles, JoinedPassage, Labelling, OtherDomain, PREDICTION_DEPTH, PassageIds, SimilarQueries, SpanF1,
-    SpanUnit, join_paragraphs, label_dureader, read_official, similar_queries, write_official,
-    write_other_domain, write_pool, write_prediction,
+    SpanUnit, join_paragraphs, label_dureader, read_official, similar_queries, with_query_ids,
+    write_official, write_other_domain, write_pool, write_prediction,
 };
 pub use entity::{
     Fact, Facts, PopularityBuckets, QuestionSets, RELATIONS, Relation, Retrieved, buckets, question,
