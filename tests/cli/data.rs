@@ -109,6 +109,21 @@ fn a_collection_and_its_judgments_fit() {
 }
 
 #[test]
+fn a_named_file_is_not_ignored() {
+    let workspace = Workspace::new();
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    workspace.write("queries.jsonl", "{\"_id\": \"q\", \"text\": \"what\"}\n");
+    workspace.write("test.tsv", "query-id\tcorpus-id\tscore\nq\ta\t1\n");
+    let said =
+        ["test.tsv: no file of the layout 'beir' is called that", "qrels/SPLIT.tsv", "*-qrels/SPLIT.tsv"];
+    workspace.toller("data beir corpus.jsonl queries.jsonl test.tsv --output built").fails(1, &said);
+    std::fs::create_dir(workspace.path("scifact-qrels")).unwrap();
+    std::fs::rename(workspace.path("test.tsv"), workspace.path("scifact-qrels/test.tsv")).unwrap();
+    workspace.runs("data beir corpus.jsonl queries.jsonl scifact-qrels/test.tsv --output built");
+    assert_eq!(workspace.lines("built/qrels.test.txt"), ["q 0 a 1"]);
+}
+
+#[test]
 fn files_are_compared_with_what_is_known() {
     let workspace = Workspace::new();
     let list = workspace.runs("data list").stdout;

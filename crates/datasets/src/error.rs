@@ -40,6 +40,16 @@ pub enum DatasetError {
         /// The names that were looked for.
         expected: String,
     },
+    /// A file was named that does not belong to the collection.
+    #[error("{file}: no file of the layout '{layout}' is called that")]
+    NotOfLayout {
+        /// The file.
+        file: String,
+        /// The layout.
+        layout: &'static str,
+        /// The names that its files have.
+        expected: String,
+    },
     /// The split that was asked for has no file.
     #[error("there is no file of the split '{split}'")]
     NoSplit {
@@ -226,6 +236,9 @@ impl Explain for DatasetError {
             Self::NoFiles { expected, .. } => {
                 Some(format!("expected names such as {expected}; an archive has to be unpacked first").into())
             }
+            Self::NotOfLayout { expected, .. } => {
+                Some(format!("expected names such as {expected}; leave the file out, or rename it").into())
+            }
             Self::NoSplit { found, .. } if found.is_empty() => {
                 Some("the files belong to no split: choose none".into())
             }
@@ -288,6 +301,7 @@ impl Explain for DatasetError {
             Self::Paragraph { file, .. }
             | Self::NoQuestions { file, .. }
             | Self::NoRecord { file, .. }
+            | Self::NotOfLayout { file, .. }
             | Self::ReadsOnce { file }
             | Self::NothingAsked(file) => Some(ErrorPlace { file: file.clone(), position: None }),
         }
