@@ -447,4 +447,11 @@ fn what_does_not_fit_a_collection_is_reported() {
         .runs("data entityquestions questions facts.jsonl --train 1 --output questions")
         .says(["no fact is left for P19 train: --test takes its facts first"]);
     assert!(!workspace.path("questions/P19.train.json").exists());
+    let fact =
+        |at: u32| format!("{{\"subject\": \"n{at}\", \"relation\": \"P19\", \"object\": \"o{at}\"}}\n");
+    workspace.write("facts.jsonl", (0..5).map(fact).collect::<String>());
+    workspace
+        .runs("data entityquestions questions facts.jsonl --test 1 --train 8000 --dev 1000 --output few")
+        .says(["no fact is left for P19 dev: of the few facts, --train takes the larger share"]);
+    assert!(workspace.path("few/P19.train.json").exists());
 }

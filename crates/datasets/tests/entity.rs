@@ -64,6 +64,28 @@ fn training_shares_nothing_with_the_test() {
 }
 
 #[test]
+fn few_facts_are_shared_in_proportion() {
+    let many: Vec<String> = (0..60).map(|at| format!("n{at}")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), name.as_str())).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let counts = |train: usize, dev: usize| {
+        let sets = QuestionSets { test: 15, train, dev, similar: false, seed: 42 };
+        let (_, statistics) = write_question_sets(&facts(&many), &sets, folder.path()).unwrap();
+        ["P19 train", "P19 dev"].map(|name| {
+            match statistics.part(name).and_then(|part| part.figure("questions")) {
+                Some(Figure::Count(count)) => count,
+                _ => 0,
+            }
+        })
+    };
+    assert_eq!(counts(8000, 1000), [40, 5]);
+    assert_eq!(counts(30, 15), [30, 15]);
+    assert_eq!(counts(usize::MAX, usize::MAX), [23, 22]);
+    assert_eq!(counts(0, 1000), [0, 45]);
+    assert_eq!(counts(8000, 1), [45, 0]);
+}
+
+#[test]
 fn buckets_and_seen_subjects() {
     let folder = tempfile::tempdir().unwrap();
     let frequencies: HashMap<String, u64> =

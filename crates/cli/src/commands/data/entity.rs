@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use toller_datasets::{
-    Figure, MatchMode, Part, PopularityBuckets, QuestionSets, Retrieved, read_facts, write_dpr_results,
-    write_popularity_buckets, write_question_sets,
+    Figure, MatchMode, Part, PopularityBuckets, QuestionSets, Retrieved, Statistics, read_facts,
+    write_dpr_results, write_popularity_buckets, write_question_sets,
 };
 use toller_eval::ranked_documents;
 use toller_ir::counted;
@@ -146,12 +146,28 @@ fn questions(args: &QuestionsArgs, ui: &Ui) -> crate::Result<()> {
     }
     let sets = QuestionSets { test, train, dev, similar, seed };
     let (files, statistics) = write_question_sets(&facts, &sets, &args.folder.output)?;
-    let is_empty = |part: &&Part| matches!(part.figure("questions"), Some(Figure::Count(0)));
-    let empty: Vec<&str> = statistics.0.iter().filter(is_empty).map(|part| part.name.as_str()).collect();
-    if !empty.is_empty() {
-        ui.warning(format!("no fact is left for {}: --test takes its facts first", empty.join(", ")));
-    }
+    report_empty(&statistics, ui);
     args.folder.report(&files, &statistics, ui)
+}
+
+/// Names the sets without a question. A development set may be empty because few facts are shared with a
+/// training set.
+fn report_empty(statistics: &Statistics, ui: &Ui) {
+    let is_empty = |part: &Part| matches!(part.figure("questions"), Some(Figure::Count(0)));
+    let is_shared = |part: &Part| {
+        let train = part.name.strip_suffix("dev").and_then(|name| statistics.part(&format!("{name}train")));
+        train.is_some_and(|train| !is_empty(train))
+    };
+    let empty = statistics.0.iter().filter(|part| is_empty(part));
+    let (shared, none): (Vec<&Part>, Vec<&Part>) = empty.partition(|part| is_shared(part));
+    let names = |parts: &[&Part]| parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join(", ");
+    if !none.is_empty() {
+        ui.warning(format!("no fact is left for {}: --test takes its facts first", names(&none)));
+    }
+    if !shared.is_empty() {
+        let names = names(&shared);
+        ui.warning(format!("no fact is left for {names}: of the few facts, --train takes the larger share"));
+    }
 }
 
 fn buckets(args: &BucketsArgs, ui: &Ui) -> crate::Result<()> {
