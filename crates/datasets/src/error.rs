@@ -168,6 +168,22 @@ pub enum DatasetError {
         /// What is wrong with it.
         problem: ParagraphProblem,
     },
+    /// Most answers of a set do not begin where it says.
+    #[error(
+        "{file}: {count} of {answers} answers do not begin at their answer_start, for example {answer:?} of question '{question}'"
+    )]
+    MisplacedAnswers {
+        /// The file.
+        file: String,
+        /// How many there are.
+        count: usize,
+        /// How many answers have a text and a place.
+        answers: usize,
+        /// The question of the first of them.
+        question: String,
+        /// The first of them.
+        answer: String,
+    },
     /// Nothing to evaluate is left.
     #[error("{file}: no question has an answer in a sentence ({questions} questions read)")]
     NoQuestions {
@@ -265,6 +281,9 @@ impl Explain for DatasetError {
             }
             Self::NotAsKnown { .. } => Some("fetch the files again, or build without the check".into()),
             Self::Paragraph { problem, .. } => Some(problem.remedy().into()),
+            Self::MisplacedAnswers { .. } => {
+                Some("answer_start counts characters of the context (Unicode code points) from 0".into())
+            }
             Self::NothingAsked { .. } => Some("give a set whose paragraphs have questions (qas)".into()),
             Self::NoQuestions { .. } => Some(
                 "check that answer_start counts characters of the context, as the sentence breaks do".into(),
@@ -302,6 +321,7 @@ impl Explain for DatasetError {
             | Self::NoQuestions { file, .. }
             | Self::NoRecord { file, .. }
             | Self::NotOfLayout { file, .. }
+            | Self::MisplacedAnswers { file, .. }
             | Self::ReadsOnce { file }
             | Self::NothingAsked(file) => Some(ErrorPlace { file: file.clone(), position: None }),
         }

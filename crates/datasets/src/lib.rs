@@ -43,8 +43,8 @@ pub use natural_questions::{NaturalQuestions, read_natural_questions};
 pub use paq::{PaqOptions, write_paq};
 pub use profile::{Distribution, Histogram, Profile};
 pub use reqa::{
-    Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, SentenceRules, Skipped, build_reqa,
-    mark_sentences, split_sentences,
+    Misplaced, Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, SentenceRules, Skipped,
+    build_reqa, mark_sentences, split_sentences,
 };
 pub use squad::{Squad, SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion, read_squad};
 pub use squad_paragraphs::{SquadParagraphs, write_squad_paragraphs};

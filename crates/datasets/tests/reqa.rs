@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toller_datasets::{DatasetError, QuestionKey, Reqa, ReqaOptions, Skipped, Squad, build_reqa, read_squad};
+use toller_datasets::{
+    DatasetError, Misplaced, QuestionKey, Reqa, ReqaOptions, Skipped, Squad, build_reqa, read_squad,
+};
 use toller_files::Input;
 use toller_ir::Explain;
 use toller_testing::shared;
@@ -20,8 +22,7 @@ fn squad(paragraphs: &Value) -> Result<Squad, Box<dyn Error>> {
 }
 
 fn question(id: &str, text: &str, starts: &[i64]) -> Value {
-    let answers: Vec<Value> =
-        starts.iter().map(|start| json!({"answer_start": start, "text": "x"})).collect();
+    let answers: Vec<Value> = starts.iter().map(|start| json!({"answer_start": start, "text": ""})).collect();
     json!({"id": id, "question": text, "answers": answers})
 }
 

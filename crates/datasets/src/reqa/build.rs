@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::{Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, Skipped};
+use super::{Misplaced, Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, Skipped};
 use crate::error::{DatasetError, ParagraphProblem};
-use crate::squad::{Squad, SquadParagraph, SquadQuestion};
+use crate::squad::{Squad, SquadAnswer, SquadParagraph, SquadQuestion};
 
 /// Builds the benchmark by the rules of ReQA (Ahmad et al. 2019, section 3).
 ///
@@ -29,11 +29,22 @@ pub fn build_reqa(squad: &Squad, options: &ReqaOptions) -> Result<Reqa, DatasetE
             let spans = builder.add_paragraph(&article.title, paragraph, place)?;
             for question in &paragraph.qas {
                 questions_read += 1;
-                builder.add_question(question, &spans, place)?;
+                builder.add_question(question, &paragraph.context, &spans, place)?;
             }
         }
     }
     let reqa = builder.finish(options.question_key);
+    if let Misplaced { count, answers, example: Some((question, answer)) } = &reqa.misplaced
+        && 2 * count > *answers
+    {
+        return Err(DatasetError::MisplacedAnswers {
+            file: squad.source.clone(),
+            count: *count,
+            answers: *answers,
+            question: question.clone(),
+            answer: answer.clone(),
+        });
+    }
     if reqa.questions.is_empty() {
         return Err(DatasetError::NoQuestions { file: squad.source.clone(), questions: questions_read });
     }
@@ -73,6 +84,7 @@ struct Builder<'a> {
     /// Questions with the texts of their answer sentences.
     questions: Vec<(&'a SquadQuestion, IndexSet<&'a str>)>,
     skipped: Skipped,
+    misplaced: Misplaced,
 }
 
 impl<'a> Builder<'a> {
@@ -97,6 +109,7 @@ impl<'a> Builder<'a> {
     fn add_question(
         &mut self,
         question: &'a SquadQuestion,
+        context: &str,
         spans: &[Span<'a>],
         place: Place<'_>,
     ) -> Result<(), DatasetError> {
@@ -104,6 +117,9 @@ impl<'a> Builder<'a> {
         if question.is_impossible {
             self.skipped.impossible += 1;
             return Ok(());
+        }
+        for answer in &question.answers {
+            self.check_place(answer, &question.id, context);
         }
         let starts = question.answers.iter().filter_map(|answer| usize::try_from(answer.answer_start).ok());
         let sentences: IndexSet<&str> = starts
@@ -117,6 +133,22 @@ impl<'a> Builder<'a> {
             self.questions.push((question, sentences));
         }
         Ok(())
+    }
+
+    /// Counts an answer, and whether it is not where it should be. Some sets have answers without a place
+    /// (-1).
+    fn check_place(&mut self, answer: &SquadAnswer, question: &str, context: &str) {
+        let SquadAnswer { answer_start, text } = answer;
+        let Ok(start) = usize::try_from(*answer_start) else { return };
+        if text.is_empty() {
+            return;
+        }
+        self.misplaced.answers += 1;
+        let found = context.chars().skip(start).take(text.chars().count());
+        if !found.eq(text.chars()) {
+            self.misplaced.count += 1;
+            self.misplaced.example.get_or_insert_with(|| (question.to_owned(), text.clone()));
+        }
     }
 
     /// Finds the candidates of each question, now that all are known.
@@ -148,7 +180,8 @@ impl<'a> Builder<'a> {
             .into_iter()
             .map(|(text, title)| Paragraph { title: title.to_owned(), text: text.to_owned() })
             .collect();
-        Reqa { paragraphs, sentences: self.sentences, questions, skipped: self.skipped }
+        let Self { sentences, skipped, misplaced, .. } = self;
+        Reqa { paragraphs, sentences, questions, skipped, misplaced }
     }
 }
 

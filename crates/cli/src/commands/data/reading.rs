@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde_json::json;
 use toller_datasets::{
-    QuestionKey, Reqa, ReqaOptions, SentenceRules, Squad, build_reqa, mark_sentences, read_natural_questions,
-    read_squad, write_squad_paragraphs,
+    Misplaced, QuestionKey, Reqa, ReqaOptions, SentenceRules, Squad, build_reqa, mark_sentences,
+    read_natural_questions, read_squad, write_squad_paragraphs,
 };
 use toller_files::Input;
 use toller_ir::counted;
@@ -138,6 +138,11 @@ fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
         ui.warning(format!(
             "left out {} without an answer that starts in a sentence",
             counted(skipped.unanswered, "question")
+        ));
+    }
+    if let Misplaced { count, answers, example: Some((question, answer)) } = &reqa.misplaced {
+        ui.warning(format!(
+            "{count} of {answers} answers do not begin at their answer_start, for example {answer:?} of question '{question}'"
         ));
     }
     let statistics = reqa.statistics();
