@@ -11,7 +11,8 @@ use crate::squad::{Squad, SquadAnswer, SquadParagraph, SquadQuestion};
 /// Builds the benchmark by the rules of ReQA (Ahmad et al. 2019, section 3).
 ///
 /// - Candidates are the marked sentences in the order of the file. A repeated paragraph adds none; the same
-///   words at two places of a paragraph are two candidates. Blank sentences are not candidates.
+///   words at two places of a paragraph are two candidates, or one with
+///   [`unique_sentences`](ReqaOptions::unique_sentences). Blank sentences are not candidates.
 /// - The answer sentence is the one with start <= `answer_start` < end. Answers in several sentences
 ///   make them all relevant, and so is every candidate of the same text, whatever its paragraph.
 /// - Questions that are marked impossible, or have no answer that starts in a sentence, are left out and
@@ -19,9 +20,9 @@ use crate::squad::{Squad, SquadAnswer, SquadParagraph, SquadQuestion};
 ///
 /// # Errors
 /// If a paragraph has no sentence breaks or one beyond its end, a question has no text, an id that is
-/// not unique or holds blanks, or no question is left.
+/// not unique or holds blanks, no question is left, or most answers do not begin at their `answer_start`.
 pub fn build_reqa(squad: &Squad, options: &ReqaOptions) -> Result<Reqa, DatasetError> {
-    let mut builder = Builder::default();
+    let mut builder = Builder { unique_sentences: options.unique_sentences, ..Builder::default() };
     let mut questions_read = 0;
     for (article_index, article) in squad.data.iter().enumerate() {
         for (paragraph_index, paragraph) in article.paragraphs.iter().enumerate() {
@@ -77,8 +78,11 @@ type Span<'a> = (usize, usize, &'a str);
 struct Builder<'a> {
     /// Paragraphs by text.
     paragraphs: IndexMap<&'a str, &'a str>,
-    /// Candidates: paragraph, first character, character after the last.
+    /// Whether equal sentences of a paragraph are one candidate.
+    unique_sentences: bool,
+    /// Candidates: paragraph, and first character and character after the last, or the text.
     spans: HashSet<(usize, usize, usize)>,
+    texts: HashSet<(usize, &'a str)>,
     sentences: Vec<Sentence>,
     ids: HashSet<&'a str>,
     /// Questions with the texts of their answer sentences.
@@ -99,7 +103,11 @@ impl<'a> Builder<'a> {
         let index = entry.index();
         entry.or_insert(title);
         for (start, end, text) in &spans {
-            if !text.trim().is_empty() && self.spans.insert((index, *start, *end)) {
+            let mut is_new = || match self.unique_sentences {
+                true => self.texts.insert((index, *text)),
+                false => self.spans.insert((index, *start, *end)),
+            };
+            if !text.trim().is_empty() && is_new() {
                 self.sentences.push(Sentence { text: (*text).to_owned(), paragraph: index });
             }
         }

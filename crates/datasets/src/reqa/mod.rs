@@ -24,6 +24,8 @@ pub enum QuestionKey {
 pub struct ReqaOptions {
     /// What makes two questions one query.
     pub question_key: QuestionKey,
+    /// As in the paper's script, a sentence that a paragraph repeats is one candidate.
+    pub unique_sentences: bool,
 }
 
 /// A retrieval benchmark: documents are sentences, called s0, s1, ... in the order of the file.

@@ -42,6 +42,10 @@ pub struct ReqaArgs {
     /// Make questions of the same text one query, as the paper does (default: one query for each id)
     #[arg(long)]
     unique_questions: bool,
+
+    /// Make a sentence that a paragraph repeats one candidate, as the paper's script does
+    #[arg(long)]
+    unique_sentences: bool,
 }
 
 /// Paragraph retrieval: questions retrieve the paragraph that they were asked about.
@@ -88,7 +92,7 @@ pub fn reqa(args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
         ui.status(format!("split {} into sentences", counted(split, "paragraph")));
     }
     let question_key = if args.unique_questions { QuestionKey::Text } else { QuestionKey::Id };
-    let reqa = build_reqa(&squad, &ReqaOptions { question_key })?;
+    let reqa = build_reqa(&squad, &ReqaOptions { question_key, unique_sentences: args.unique_sentences })?;
     reqa.write(&args.folder.output)?;
     report(&reqa, args, ui)
 }
