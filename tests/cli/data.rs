@@ -157,6 +157,14 @@ fn a_pool_is_reranked_and_similar_queries_are_removed() {
     assert!(similar.stdout.contains("removed"), "{}", similar.stdout);
     assert_eq!(workspace.lines("left/queries.tsv"), ["d2\ttwo", "d3\tthree"]);
     assert_eq!(workspace.lines("left/removed.tsv"), ["d1\tone"]);
+    assert!(!workspace.path("left/qrels.txt").exists());
+
+    workspace.write("qrels.txt", "d1 0 p 1\nd3 0 p 2\nd3 0 r 0\n");
+    let similar = "data dureader similar a.run --queries train.tsv --threshold 1.5 --qrels";
+    workspace.runs(&format!("{similar} qrels.txt --output both"));
+    assert_eq!(workspace.lines("both/qrels.txt"), ["d3 0 p 2", "d3 0 r 0"]);
+    workspace.write("more.txt", "d9 0 p 1\n");
+    workspace.toller(&format!("{similar} more.txt --output none")).fails(1, &["1 judged query", "\"d9\""]);
 }
 
 #[test]

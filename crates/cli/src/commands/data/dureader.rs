@@ -16,7 +16,7 @@ use crate::args::choice::by_name;
 use crate::args::input::{BadLinesArgs, QueriesArgs};
 use crate::args::number::finite;
 use crate::args::paths::InputPath;
-use crate::args::qrels::QrelsArgs;
+use crate::args::qrels::{QrelsArgs, QrelsIfAnyArgs};
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
 use crate::error::{Remedied, UsageError};
@@ -92,6 +92,7 @@ pub struct PoolArgs {
 ///
 /// The run has the development and test queries as queries, the training queries as documents, and the
 /// similarity by any model as scores: `toller encode` and `search` the training queries, or rerank that run.
+/// With --qrels, the judgments of the training queries that stay are written, too.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "toller data dureader similar [OPTIONS] --output <DIR>\n           --queries <FILE> <RUN>"
@@ -114,6 +115,9 @@ pub struct SimilarArgs {
 
     #[command(flatten)]
     queries_input: QueriesArgs,
+
+    #[command(flatten)]
+    qrels: QrelsIfAnyArgs,
 
     #[command(flatten)]
     input: RunInputArgs,
@@ -255,7 +259,8 @@ fn pool(args: &PoolArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn similar(args: &SimilarArgs, ui: &Ui) -> crate::Result<()> {
-    let _claim = args.folder.claim(std::iter::once(&args.run).chain(&args.queries), ui)?;
+    let files = std::iter::once(&args.run).chain(&args.queries).chain(&args.qrels.qrels);
+    let _claim = args.folder.claim(files, ui)?;
     let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(&args.run, ui)?;
     let known: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
@@ -266,7 +271,9 @@ fn similar(args: &SimilarArgs, ui: &Ui) -> crate::Result<()> {
         return Err(Remedied::new(message, hint).into());
     }
     let similar = similar_queries(&run, args.threshold);
-    let (files, statistics) = similar.write(&queries, &args.folder.output)?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
+    let qrels = args.qrels.qrels.is_some().then_some(&qrels);
+    let (files, statistics) = similar.write(&queries, qrels, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }
 
