@@ -437,6 +437,30 @@ fn questions_of_squad_keep_their_answers() {
 }
 
 #[test]
+fn rows_of_squad_and_answers_that_are_misplaced() {
+    let workspace = Workspace::new();
+    let row = |id: &str, context: &str, start: i64| {
+        let answers = serde_json::json!({"text": ["Oslo"], "answer_start": [start]});
+        serde_json::json!({"id": id, "title": "T", "context": context, "question": "Where?", "answers": answers})
+    };
+    std::fs::create_dir(workspace.path("hf")).unwrap();
+    let rows = [row("a", "In Oslo. In Oslo.", 3), row("b", "É: Oslo.", 3), row("c", "In Oslo. In Oslo.", 4)];
+    workspace.write("hf/validation.jsonl", rows.map(|row| format!("{row}\n")).concat());
+    workspace.runs("data squad hf --output paragraphs");
+    assert_eq!(workspace.lines("paragraphs/qrels.txt"), ["a 0 p0 1", "c 0 p0 1", "b 0 p1 1"]);
+    let reqa = "data reqa hf --sentences english --unique-questions";
+    let said = "1 of 3 answers do not begin at their answer_start, for example \"Oslo\" of question 'c'";
+    workspace.runs(&format!("{reqa} --output sentences")).says([said]);
+    assert_eq!(workspace.lines("sentences/corpus.jsonl").len(), 3);
+    workspace.runs(&format!("{reqa} --unique-sentences --output unique"));
+    assert_eq!(workspace.lines("unique/corpus.jsonl").len(), 2);
+    workspace.write("bytes.jsonl", row("a", "É: Oslo.", 4).to_string());
+    workspace
+        .toller("data reqa bytes.jsonl --sentences english --output bytes")
+        .fails(1, &["1 of 1 answers do not begin", "hint: answer_start counts characters"]);
+}
+
+#[test]
 fn what_does_not_fit_a_collection_is_reported() {
     let workspace = Workspace::new();
     workspace.write("c.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");

@@ -22,6 +22,7 @@ mod records;
 mod reqa;
 mod squad;
 mod squad_paragraphs;
+mod squad_rows;
 mod statistics;
 mod t2ranking;
 mod tydi;
