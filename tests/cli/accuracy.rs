@@ -75,7 +75,7 @@ fn questions_with_identifiers_belong_to_their_files() {
     workspace.runs(&format!("{by_file} own")).prints(["found.run,P2.dev,all,0", "found.run,P2.test,all,0"]);
     std::fs::create_dir(workspace.path("more")).unwrap();
     workspace.write("more/P1.jsonl", question("w", "Bonn"));
-    let said = ["two files of --queries are called 'P1'", "hint: give them names that differ"];
+    let said = ["two files of questions are called 'P1'", "hint: give them names that differ"];
     workspace.toller(&format!("{by_file} own more")).fails(1, &said);
 }
 
@@ -177,6 +177,66 @@ fn ways_to_look_for_answers() {
     workspace.write("found.run", "P36-0 Q0 1 1 3 t\nP36-1 Q0 99 1 3 t\n");
     let found = workspace.runs(ACCURACY);
     assert!(found.stderr.contains("1 of 2 retrieved passages are not in the collection"), "{}", found.stderr);
+}
+
+/// Of several files of questions, results are files of their own, which are measured as the run was.
+#[test]
+fn results_in_dprs_form_are_read_back() {
+    let workspace = workspace();
+    let lines = ["P36-0 Q0 1 1 3", "P36-0 Q0 2 2 2", "P36-1 Q0 3 1 3", "P36-1 Q0 4 2 2", "P19-0 Q0 6 1 3"];
+    workspace.write("found.run", lines.map(|line| format!("{line} t\n")).concat());
+    let texts = "--queries questions --corpus passages.tsv";
+    let built = workspace.runs(&format!("data entityquestions results found.run {texts} --output results"));
+    assert!(built.stderr.contains("results: P19.results.json, P36.results.json"), "{}", built.stderr);
+    let by_file = "--group-by-file -m Success@1,Success@2 --format csv";
+    let measured = |arguments: &str| workspace.runs(&format!("accuracy {arguments} {by_file}")).stdout;
+    let expected = measured(&format!("found.run {texts}"));
+    assert!(expected.contains("found.run,macro,all,0.5,0.8333"), "{expected}");
+    let expected = expected.replace("found.run", "results");
+    assert_eq!(measured(&format!("results {texts}")), expected);
+    // The texts are in the results.
+    assert_eq!(measured("results"), expected);
+    workspace
+        .runs("accuracy results results/P19.results.json")
+        .says(["its questions are not those of results"]);
+    workspace.runs("accuracy results/P36.results.json -m RR@1 --matching regex").prints(["0.3333"]);
+    workspace
+        .toller("accuracy results/P36.results.json --group-by-file")
+        .fails(2, &["several files of questions"]);
+    let one =
+        "data entityquestions results found.run --queries questions/P36.test.json --corpus passages.tsv";
+    workspace.write("found.run", "0 Q0 2 1 3 t\n");
+    workspace.runs(&format!("{one} --output one"));
+    assert_eq!(workspace.files_in("one").len(), 1);
+    workspace.runs("accuracy one/results.json -m Success@1").prints(["0.3333"]);
+}
+
+/// The published flags of answers do not count.
+#[test]
+fn published_results_need_no_collection() {
+    let workspace = workspace();
+    let context = |id: &str, text: &str, has_answer: bool| json!({"id": id, "title": "Oslo", "text": text, "score": "1", "has_answer": has_answer});
+    let result = json!([
+        {"question": "Where?", "answers": ["Oslo"], "ctxs": [context("wiki:1", "Rome", true), context("wiki:4", "OSLO", false)]},
+        {"question": "Who?", "answers": ["Ann"], "ctxs": []},
+    ]);
+    workspace.write("dpr.json", result.to_string());
+    let found = workspace.runs("accuracy dpr.json -m Success@1,Success@2 --format csv");
+    assert_eq!(found.stdout, "run,query,Success@1,Success@2\ndpr.json,all,0,0.5\n");
+    // The collection has the numbers of the same passages.
+    workspace.write(
+        "q.jsonl",
+        json!({"id": "0", "question": "Where?", "answers": ["reykjav\u{ed}k"]}).to_string(),
+    );
+    workspace.runs("accuracy dpr.json --queries q.jsonl --corpus passages.tsv -m RR").prints(["0.5000"]);
+    workspace.write("x.run", "0 Q0 1 1 3 t\n");
+    workspace
+        .toller("accuracy x.run")
+        .fails(1, &["x.run: of all runs, only DPR's JSON", "hint: give --queries and --corpus"]);
+    workspace.toller("accuracy dpr.json --queries q.jsonl").fails(2, &["--corpus"]);
+    workspace.toller("accuracy dpr.json --corpus passages.tsv").fails(2, &["--queries"]);
+    workspace.toller("accuracy dpr.json --corpus-format dpr").fails(2, &["--corpus"]);
+    workspace.toller("qrels answers dpr.json --output qrels.txt").fails(2, &["--queries", "--corpus"]);
 }
 
 #[test]

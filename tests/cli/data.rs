@@ -109,6 +109,21 @@ fn a_collection_and_its_judgments_fit() {
 }
 
 #[test]
+fn a_named_file_is_not_ignored() {
+    let workspace = Workspace::new();
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    workspace.write("queries.jsonl", "{\"_id\": \"q\", \"text\": \"what\"}\n");
+    workspace.write("test.tsv", "query-id\tcorpus-id\tscore\nq\ta\t1\n");
+    let said =
+        ["test.tsv: no file of the layout 'beir' is called that", "qrels/SPLIT.tsv", "*-qrels/SPLIT.tsv"];
+    workspace.toller("data beir corpus.jsonl queries.jsonl test.tsv --output built").fails(1, &said);
+    std::fs::create_dir(workspace.path("scifact-qrels")).unwrap();
+    std::fs::rename(workspace.path("test.tsv"), workspace.path("scifact-qrels/test.tsv")).unwrap();
+    workspace.runs("data beir corpus.jsonl queries.jsonl scifact-qrels/test.tsv --output built");
+    assert_eq!(workspace.lines("built/qrels.test.txt"), ["q 0 a 1"]);
+}
+
+#[test]
 fn files_are_compared_with_what_is_known() {
     let workspace = Workspace::new();
     let list = workspace.runs("data list").stdout;
@@ -142,6 +157,14 @@ fn a_pool_is_reranked_and_similar_queries_are_removed() {
     assert!(similar.stdout.contains("removed"), "{}", similar.stdout);
     assert_eq!(workspace.lines("left/queries.tsv"), ["d2\ttwo", "d3\tthree"]);
     assert_eq!(workspace.lines("left/removed.tsv"), ["d1\tone"]);
+    assert!(!workspace.path("left/qrels.txt").exists());
+
+    workspace.write("qrels.txt", "d1 0 p 1\nd3 0 p 2\nd3 0 r 0\n");
+    let similar = "data dureader similar a.run --queries train.tsv --threshold 1.5 --qrels";
+    workspace.runs(&format!("{similar} qrels.txt --output both"));
+    assert_eq!(workspace.lines("both/qrels.txt"), ["d3 0 p 2", "d3 0 r 0"]);
+    workspace.write("more.txt", "d9 0 p 1\n");
+    workspace.toller(&format!("{similar} more.txt --output none")).fails(1, &["1 judged query", "\"d9\""]);
 }
 
 #[test]
@@ -197,6 +220,40 @@ fn published_formats_of_dureader_both_ways() {
     assert_eq!(workspace.lines("predicted/prediction.json"), [r#"{"q1":["jia","yi"]}"#]);
     workspace.write("bad.json", r#"{"0": "jia", "2": "yi"}"#);
     workspace.toller("data dureader predict rows.run --ids bad.json --output other").fails(1, &["bad.json"]);
+    workspace
+        .runs("data dureader predict rows.run --output rows")
+        .says(["rows.run: its documents are numbers"]);
+}
+
+/// What DuReader-retrieval's own code writes: texts as queries, and rows as documents.
+#[test]
+fn runs_of_texts_and_rows_become_predictions() {
+    let workspace = Workspace::new();
+    workspace.write("map.json", r#"{"0": "jia", "1": "yi"}"#);
+    workspace.write("queries.tsv", "q1\t谁 来\nq2\t何时\n");
+    workspace.write("res.top50", "谁 来\t1\t1\t9.5\n谁 来\t0\t2\t9.25\n何时\t0\t1\t8\n");
+    let predict = "data dureader predict res.top50 --output";
+    workspace
+        .toller(&format!("{predict} a"))
+        .fails(2, &["res.top50: its documents are rows", "hint: give --ids passage2id.map.json"]);
+    workspace
+        .toller(&format!("{predict} a --ids map.json"))
+        .fails(2, &["res.top50: its queries are texts", "hint: give --queries"]);
+    workspace.runs(&format!("{predict} b --ids map.json --queries queries.tsv"));
+    assert_eq!(workspace.lines("b/prediction.json"), [r#"{"q1":["yi","jia"],"q2":["jia"]}"#]);
+    workspace.write("few.tsv", "q1\t谁 来\n");
+    workspace
+        .toller(&format!("{predict} c --ids map.json --queries few.tsv"))
+        .fails(1, &["the run has 1 query that is not given, for example \"何时\"", "hint: "]);
+    workspace.write("qrels.txt", "q1 0 jia 1\nq2 0 yi 1\n");
+    workspace.toller("eval --qrels qrels.txt res.top50").fails(
+        1,
+        &[
+            "res.top50: its queries are texts",
+            "toller data dureader predict res.top50 --queries QUESTIONS --ids MAP",
+        ],
+    );
+    workspace.runs("eval --qrels qrels.txt b/prediction.json -m RR@10").prints(["0.2500"]);
 }
 
 #[test]
@@ -321,6 +378,23 @@ fn facts_with_numbers_and_results_are_of_the_same_questions() {
         .fails(1, &["no question has answers", "give --queries a file with answers"]);
 }
 
+/// The official scripts count the first of the list: it has the order of `eval` and `accuracy`.
+#[test]
+fn tied_scores_have_one_order() {
+    let workspace = Workspace::new();
+    workspace.write("tied.run", "q Q0 a 1 2.0 x\nq Q0 b 2 2.0 x\nq Q0 c 3 3.0 x\n");
+    workspace.write("qrels.txt", "q 0 b 1\n");
+    workspace.runs("eval --qrels qrels.txt tied.run -m RR@10").prints(["0.5000"]);
+    workspace.runs("data dureader predict tied.run --output predicted");
+    assert_eq!(workspace.lines("predicted/prediction.json"), [r#"{"q":["c","b","a"]}"#]);
+    workspace.write("q.jsonl", r#"{"_id": "q", "text": "where", "answers": ["Oslo"]}"#);
+    let passage = |id: &str, text: &str| format!("{{\"_id\": \"{id}\", \"text\": \"{text}\"}}\n");
+    workspace.write("c.jsonl", [passage("a", "Rome"), passage("b", "Oslo"), passage("c", "Bonn")].concat());
+    let results = "data entityquestions results tied.run --queries q.jsonl --corpus c.jsonl --output results";
+    let built = workspace.runs(&format!("{results} --depth 2 --json")).json();
+    assert_eq!(built["statistics"]["results"]["accuracy_at_5"], 1.0);
+}
+
 #[test]
 fn limits_that_nothing_or_everything_passes_are_refused() {
     let workspace = Workspace::new();
@@ -363,6 +437,30 @@ fn questions_of_squad_keep_their_answers() {
 }
 
 #[test]
+fn rows_of_squad_and_answers_that_are_misplaced() {
+    let workspace = Workspace::new();
+    let row = |id: &str, context: &str, start: i64| {
+        let answers = serde_json::json!({"text": ["Oslo"], "answer_start": [start]});
+        serde_json::json!({"id": id, "title": "T", "context": context, "question": "Where?", "answers": answers})
+    };
+    std::fs::create_dir(workspace.path("hf")).unwrap();
+    let rows = [row("a", "In Oslo. In Oslo.", 3), row("b", "É: Oslo.", 3), row("c", "In Oslo. In Oslo.", 4)];
+    workspace.write("hf/validation.jsonl", rows.map(|row| format!("{row}\n")).concat());
+    workspace.runs("data squad hf --output paragraphs");
+    assert_eq!(workspace.lines("paragraphs/qrels.txt"), ["a 0 p0 1", "c 0 p0 1", "b 0 p1 1"]);
+    let reqa = "data reqa hf --sentences english --unique-questions";
+    let said = "1 of 3 answers do not begin at their answer_start, for example \"Oslo\" of question 'c'";
+    workspace.runs(&format!("{reqa} --output sentences")).says([said]);
+    assert_eq!(workspace.lines("sentences/corpus.jsonl").len(), 3);
+    workspace.runs(&format!("{reqa} --unique-sentences --output unique"));
+    assert_eq!(workspace.lines("unique/corpus.jsonl").len(), 2);
+    workspace.write("bytes.jsonl", row("a", "É: Oslo.", 4).to_string());
+    workspace
+        .toller("data reqa bytes.jsonl --sentences english --output bytes")
+        .fails(1, &["1 of 1 answers do not begin", "hint: answer_start counts characters"]);
+}
+
+#[test]
 fn what_does_not_fit_a_collection_is_reported() {
     let workspace = Workspace::new();
     workspace.write("c.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
@@ -381,4 +479,11 @@ fn what_does_not_fit_a_collection_is_reported() {
         .runs("data entityquestions questions facts.jsonl --train 1 --output questions")
         .says(["no fact is left for P19 train: --test takes its facts first"]);
     assert!(!workspace.path("questions/P19.train.json").exists());
+    let fact =
+        |at: u32| format!("{{\"subject\": \"n{at}\", \"relation\": \"P19\", \"object\": \"o{at}\"}}\n");
+    workspace.write("facts.jsonl", (0..5).map(fact).collect::<String>());
+    workspace
+        .runs("data entityquestions questions facts.jsonl --test 1 --train 8000 --dev 1000 --output few")
+        .says(["no fact is left for P19 dev: of the few facts, --train takes the larger share"]);
+    assert!(workspace.path("few/P19.train.json").exists());
 }

@@ -4,9 +4,11 @@
 mod common;
 
 use std::error::Error;
+use std::fs;
 
-use common::{assert_error, entries, open, run, skipping, unknown_candidates};
-use toller_corpus::{BadKind, ReadOptions, RunFormat, TrecRunWriter, read_run_from};
+use common::{assert_error, entries, open, passage, run, skipping, unknown_candidates};
+use toller_corpus::{BadKind, ReadOptions, RunFormat, TrecRunWriter, read_dpr_results, read_run_from};
+use toller_files::Input;
 use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -88,7 +90,11 @@ fn dureader_runs_and_predictions() -> Outcome {
 fn dpr_results() -> Outcome {
     let content = r#"[{"question": "q", "answers": ["x"], "ctxs": [{"id": "wiki:1", "title": "t", "text": "…", "score": "81.5"}, {"id": 2, "score": 80}]},
         {"question": "r", "ctxs": [{"id": "wiki:1", "score": 1.5, "has_answer": false}]}]"#;
-    assert_eq!(entries(&run(content)?), [("0", "wiki:1", 81.5), ("0", "2", 80.0), ("1", "wiki:1", 1.5)]);
+    // DPR's newer code puts `wiki:` before the numbers of Wikipedia's passages.
+    assert_eq!(entries(&run(content)?), [("0", "1", 81.5), ("0", "2", 80.0), ("1", "1", 1.5)]);
+    let other =
+        r#"[{"question": "q", "ctxs": [{"id": "wiki:Oslo", "score": 2}, {"id": "wiki:", "score": 1}]}]"#;
+    assert_eq!(entries(&run(other)?), [("0", "wiki:Oslo", 2.0), ("0", "wiki:", 1.0)]);
     assert_error(
         run(r#"[{"question": "q", "ctxs": [{"id": "a", "score": "NaN"}]}]"#),
         &["record 1", "\"NaN\" as the score"],
@@ -97,6 +103,50 @@ fn dpr_results() -> Outcome {
         run(r#"[{"question": "q", "ctxs": [{"score": 1}]}]"#),
         &["record 1", "null as the document"],
     );
+    Ok(())
+}
+
+/// DPR, EntityQuestions and Pyserini count the first k of the list.
+#[test]
+fn the_rank_of_dprs_passages_is_their_position() -> Outcome {
+    let content = r#"[{"question": "q", "ctxs": [{"id": "b", "score": 3}, {"id": "c", "score": "3"}, {"id": "a", "score": 5},
+        {"id": "d", "score": 1}]}]"#;
+    let below = 3_f64.next_down();
+    let expected = [("0", "b", 3.0), ("0", "c", below), ("0", "a", below.next_down()), ("0", "d", 1.0)];
+    assert_eq!(entries(&run(content)?), expected);
+    Ok(())
+}
+
+#[test]
+fn dpr_results_have_questions_and_texts() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let write = |name: &str, content: &str| {
+        fs::write(folder.path().join(name), content).map(|()| Input::parse(folder.path().join(name)))
+    };
+    let one = r#"[{"question": "where", "answers": ["x", "y"], "ctxs": [
+        {"id": "wiki:1", "title": "t", "text": "an x", "score": "2", "has_answer": true}, {"id": 2, "title": "", "text": "z"}]}]"#;
+    let inputs = [write("P36.results.json", one)?, write("P19.results.json", &one.replace("where", "who"))?];
+    let mut results = Vec::new();
+    let (files, skipped) = read_dpr_results(&inputs, &ReadOptions::default(), |result| results.push(result))?;
+    let ids: Vec<&str> = results.iter().map(|result| result.query.id.as_str()).collect();
+    assert_eq!((ids, skipped.total()), (vec!["P36-0", "P19-0"], 0));
+    assert_eq!(results[1].query.text, "who");
+    assert_eq!(results[0].query.answers, ["x", "y"]);
+    assert_eq!(results[0].passages, [passage("1", "t", "an x"), passage("2", "", "z")]);
+    let places: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.places.clone())).collect();
+    assert_eq!(places, [("P36", 0..1), ("P19", 1..2)]);
+
+    let read = |content: &str, options: &ReadOptions<RunFormat>| {
+        let input = write("other.json", content).unwrap();
+        let mut passages = 0;
+        read_dpr_results(&[input], options, |result| passages += result.passages.len()).map(|_| passages)
+    };
+    let twice = one.replace("2, \"title\": \"\"", "1, \"title\": \"\"");
+    assert_error(read(&twice, &ReadOptions::default()), &["record 1", "retrieved twice", "document 1"]);
+    assert_eq!(read(&twice, &ReadOptions { keep_first: true, ..ReadOptions::default() })?, 1);
+    assert_error(read(&one.replace("\"z\"", "null"), &ReadOptions::default()), &["null as the text"]);
+    assert_error(read("1 Q0 a 1 2.0 t\n", &ReadOptions::default()), &["only DPR's JSON has questions"]);
+    assert_error(read("[]", &ReadOptions::default()), &["no questions found"]);
     Ok(())
 }
 

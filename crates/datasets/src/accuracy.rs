@@ -7,6 +7,17 @@ use toller_ir::{Passage, Qrels, Query};
 
 use crate::answers::{AnswerMatcher, MatchMode, PreparedText};
 
+/// The rank, from 1, of the first of these texts that has an answer to a question.
+#[must_use]
+pub fn first_rank<'a>(
+    question: &Query,
+    texts: impl IntoIterator<Item = &'a str>,
+    mode: MatchMode,
+) -> Option<u32> {
+    let matcher = AnswerMatcher::new(question.answers.iter().map(String::as_str), mode);
+    texts.into_iter().zip(1..).find(|(text, _)| matcher.is_in(text)).map(|(_, rank)| rank)
+}
+
 /// Looks for the answers of questions in the passages that runs have retrieved.
 ///
 /// Passages are given in any order, and none is kept. As in DPR's script, answers are looked for in a

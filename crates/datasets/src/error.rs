@@ -2,6 +2,7 @@
 
 use toller_analysis::AnalysisError;
 use toller_corpus::{CorpusError, RunWriteError};
+use toller_eval::EvalError;
 use toller_files::FileError;
 use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, counted, remedy};
 
@@ -37,6 +38,16 @@ pub enum DatasetError {
         /// The layout.
         layout: &'static str,
         /// The names that were looked for.
+        expected: String,
+    },
+    /// A file was named that does not belong to the collection.
+    #[error("{file}: no file of the layout '{layout}' is called that")]
+    NotOfLayout {
+        /// The file.
+        file: String,
+        /// The layout.
+        layout: &'static str,
+        /// The names that its files have.
         expected: String,
     },
     /// The split that was asked for has no file.
@@ -108,6 +119,9 @@ pub enum DatasetError {
     /// A run cannot be written.
     #[error(transparent)]
     Run(#[from] RunWriteError),
+    /// A run lists a document twice, or has a score that is not a number.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
     /// A passage has no vector.
     #[error("the store has no vector of passage {0:?}")]
     NoVector(String),
@@ -117,6 +131,14 @@ pub enum DatasetError {
     /// The map of identifiers does not have this passage.
     #[error("the map of identifiers has no passage {0:?}")]
     NoRow(String),
+    /// A run has queries that are not among the given ones.
+    #[error("the run has {} that {} not given, for example {example:?}", counted(*count, "query"), if *count == 1 { "is" } else { "are" })]
+    UnknownQueries {
+        /// How many there are.
+        count: usize,
+        /// The first of them.
+        example: String,
+    },
     /// A passage was retrieved whose text is not known.
     #[error("the collection has no passage {0:?}")]
     NoText(String),
@@ -145,6 +167,22 @@ pub enum DatasetError {
         place: String,
         /// What is wrong with it.
         problem: ParagraphProblem,
+    },
+    /// Most answers of a set do not begin where it says.
+    #[error(
+        "{file}: {count} of {answers} answers do not begin at their answer_start, for example {answer:?} of question '{question}'"
+    )]
+    MisplacedAnswers {
+        /// The file.
+        file: String,
+        /// How many there are.
+        count: usize,
+        /// How many answers have a text and a place.
+        answers: usize,
+        /// The question of the first of them.
+        question: String,
+        /// The first of them.
+        answer: String,
     },
     /// Nothing to evaluate is left.
     #[error("{file}: no question has an answer in a sentence ({questions} questions read)")]
@@ -214,6 +252,9 @@ impl Explain for DatasetError {
             Self::NoFiles { expected, .. } => {
                 Some(format!("expected names such as {expected}; an archive has to be unpacked first").into())
             }
+            Self::NotOfLayout { expected, .. } => {
+                Some(format!("expected names such as {expected}; leave the file out, or rename it").into())
+            }
             Self::NoSplit { found, .. } if found.is_empty() => {
                 Some("the files belong to no split: choose none".into())
             }
@@ -226,9 +267,13 @@ impl Explain for DatasetError {
             }
             Self::MissingQueries { .. } => Some("give every judged query".into()),
             Self::Run(error) => error.remedy(),
+            Self::Eval(error) => error.remedy(),
             Self::NoVector(_) => Some("encode all passages of the run".into()),
             Self::Analysis(error) => error.remedy(),
             Self::NoRow(_) => Some("give the map and the files of one release".into()),
+            Self::UnknownQueries { .. } => {
+                Some("give the queries that were searched for, with their texts".into())
+            }
             Self::NoText(_) => Some("give the collection that the passages are from".into()),
             Self::ReadsOnce { .. } => Some("save it as a file first".into()),
             Self::FewPassages { .. } => {
@@ -236,6 +281,9 @@ impl Explain for DatasetError {
             }
             Self::NotAsKnown { .. } => Some("fetch the files again, or build without the check".into()),
             Self::Paragraph { problem, .. } => Some(problem.remedy().into()),
+            Self::MisplacedAnswers { .. } => {
+                Some("answer_start counts characters of the context (Unicode code points) from 0".into())
+            }
             Self::NothingAsked { .. } => Some("give a set whose paragraphs have questions (qas)".into()),
             Self::NoQuestions { .. } => Some(
                 "check that answer_start counts characters of the context, as the sentence breaks do".into(),
@@ -247,7 +295,7 @@ impl Explain for DatasetError {
         match self {
             Self::File(error) => error.place(),
             Self::Run(error) => error.place(),
-            Self::NoVector(_) => None,
+            Self::Eval(_) | Self::NoVector(_) => None,
             Self::Corpus(error) => error.place(),
             Self::NoFiles { .. }
             | Self::NoSplit { .. }
@@ -256,6 +304,7 @@ impl Explain for DatasetError {
             | Self::EmptyQuery(_)
             | Self::RepeatedId { .. }
             | Self::TwoFiles { .. }
+            | Self::UnknownQueries { .. }
             | Self::NoText(_)
             | Self::FewPassages { .. }
             | Self::NoRow(_)
@@ -271,6 +320,8 @@ impl Explain for DatasetError {
             Self::Paragraph { file, .. }
             | Self::NoQuestions { file, .. }
             | Self::NoRecord { file, .. }
+            | Self::NotOfLayout { file, .. }
+            | Self::MisplacedAnswers { file, .. }
             | Self::ReadsOnce { file }
             | Self::NothingAsked(file) => Some(ErrorPlace { file: file.clone(), position: None }),
         }

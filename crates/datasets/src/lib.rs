@@ -18,22 +18,22 @@ mod lines;
 mod natural_questions;
 mod paq;
 mod profile;
-mod rankings;
 mod records;
 mod reqa;
 mod squad;
 mod squad_paragraphs;
+mod squad_rows;
 mod statistics;
 mod t2ranking;
 mod tydi;
 
-pub use accuracy::AnswerSearch;
+pub use accuracy::{AnswerSearch, first_rank};
 pub use answers::{AnswerMatcher, MatchMode, PreparedText, is_unspaced, refused_patterns};
 pub use collections::{Collection, Corpus, Known, Layout, convert, known_collection, known_collections};
 pub use dureader::{
     DomainFiles, JoinedPassage, Labelling, OtherDomain, PREDICTION_DEPTH, PassageIds, SimilarQueries, SpanF1,
-    SpanUnit, join_paragraphs, label_dureader, read_official, similar_queries, write_official,
-    write_other_domain, write_pool, write_prediction,
+    SpanUnit, join_paragraphs, label_dureader, read_official, similar_queries, with_query_ids,
+    write_official, write_other_domain, write_pool, write_prediction,
 };
 pub use entity::{
     Fact, Facts, PopularityBuckets, QuestionSets, RELATIONS, Relation, Retrieved, buckets, question,
@@ -44,8 +44,8 @@ pub use natural_questions::{NaturalQuestions, read_natural_questions};
 pub use paq::{PaqOptions, write_paq};
 pub use profile::{Distribution, Histogram, Profile};
 pub use reqa::{
-    Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, SentenceRules, Skipped, build_reqa,
-    mark_sentences, split_sentences,
+    Misplaced, Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, SentenceRules, Skipped,
+    build_reqa, mark_sentences, split_sentences,
 };
 pub use squad::{Squad, SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion, read_squad};
 pub use squad_paragraphs::{SquadParagraphs, write_squad_paragraphs};

@@ -1,9 +1,12 @@
-//! JSON files of the datasets: one object a line, each error with its line.
+//! JSON files of the datasets: one object a line, each error with its line. Rows of Parquet files.
 
 use std::io::{BufRead, Read};
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Row;
 use serde::de::DeserializeOwned;
 pub(crate) use toller_corpus::JsonId as Id;
+use toller_corpus::parquet::{ParquetSource, guard};
 use toller_files::{Input, InputReader};
 
 use crate::error::DatasetError;
@@ -62,9 +65,18 @@ fn problem(error: &serde_json::Error) -> String {
 pub(crate) fn for_each_record<T: DeserializeOwned>(
     input: &Input,
     expected: &'static str,
+    take: impl FnMut(T) -> Result<(), NotTaken>,
+) -> Result<(), DatasetError> {
+    for_each_record_of(open_text(input)?, expected, take)
+}
+
+/// As [`for_each_record`], of a text that is open already.
+pub(crate) fn for_each_record_of<T: DeserializeOwned>(
+    mut reader: InputReader,
+    expected: &'static str,
     mut take: impl FnMut(T) -> Result<(), NotTaken>,
 ) -> Result<(), DatasetError> {
-    let mut reader = open_text(input)?;
+    let input = reader.input().clone();
     let (mut line, mut number, mut is_empty) = (Vec::new(), 0, true);
     loop {
         line.clear();
@@ -100,7 +112,15 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     input: &Input,
     expected: &'static str,
 ) -> Result<T, DatasetError> {
-    let mut reader = open_text(input)?;
+    read_json_of(open_text(input)?, expected)
+}
+
+/// As [`read_json`], of a text that is open already.
+pub(crate) fn read_json_of<T: DeserializeOwned>(
+    mut reader: InputReader,
+    expected: &'static str,
+) -> Result<T, DatasetError> {
+    let input = reader.input().clone();
     let mut text = Vec::new();
     reader.read_to_end(&mut text).map_err(|error| reader.error(error))?;
     if text.trim_ascii().is_empty() {
@@ -112,6 +132,23 @@ pub(crate) fn read_json<T: DeserializeOwned>(
         problem: problem(&error),
         expected,
     })
+}
+
+/// Reads the rows of a Parquet file that is open.
+pub(crate) fn read_parquet(reader: &InputReader, expected: &'static str) -> Result<Vec<Row>, DatasetError> {
+    let broken = |problem: String| DatasetError::Record {
+        file: reader.input().to_string(),
+        line: 0,
+        problem,
+        expected,
+    };
+    let source = ParquetSource::open(reader)?;
+    let source = source.ok_or_else(|| broken("it cannot be read from a stream".to_owned()))?;
+    let rows = guard(|| {
+        let reader = SerializedFileReader::new(source)?;
+        reader.get_row_iter(None)?.collect::<Result<Vec<Row>, _>>()
+    });
+    rows.map_err(|error| broken(error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! SQuAD's JSON, versions 1.1 and 2, with the sentence offsets of XQuAD-R.
+//! Reading comprehension sets in SQuAD's JSON, versions 1.1 and 2, with the sentence offsets of XQuAD-R.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use toller_files::Input;
 
 use crate::error::{DatasetError, ParagraphProblem};
 use crate::folder::is_id;
-use crate::records::read_json;
+use crate::records::{open_text, read_json_of};
+use crate::squad_rows::{is_rows, read_squad_rows};
 
 /// A reading comprehension set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -91,13 +92,18 @@ pub struct SquadAnswer {
     pub text: String,
 }
 
-/// Reads a set, compressed or not. It is held in memory: these sets have about ten megabytes.
+/// Reads a set, compressed or not: SQuAD's JSON, or the rows that Hugging Face makes of it, as JSON lines or
+/// Parquet. It is held in memory: these sets have about ten megabytes.
 ///
 /// # Errors
 /// If the input cannot be read or is not of this shape.
 pub fn read_squad(input: &Input) -> Result<Squad, DatasetError> {
     const EXPECTED: &str = "SQuAD JSON: {\"data\": [{\"paragraphs\": [{\"context\", \"sentence_breaks\", \"qas\": \
                             [{\"id\", \"question\", \"answers\": [{\"answer_start\", \"text\"}]}]}]}]}";
-    let squad: Squad = read_json(input, EXPECTED)?;
+    let mut reader = open_text(input)?;
+    if is_rows(&mut reader) {
+        return read_squad_rows(reader);
+    }
+    let squad: Squad = read_json_of(reader, EXPECTED)?;
     Ok(Squad { source: input.to_string(), ..squad })
 }

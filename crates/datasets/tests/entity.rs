@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use toller_corpus::QueriesOfFile;
 use toller_datasets::{
     Fact, Facts, Figure, MatchMode, PopularityBuckets, QuestionSets, Retrieved, write_dpr_results,
     write_popularity_buckets, write_question_sets,
@@ -63,6 +64,28 @@ fn training_shares_nothing_with_the_test() {
 }
 
 #[test]
+fn few_facts_are_shared_in_proportion() {
+    let many: Vec<String> = (0..60).map(|at| format!("n{at}")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), name.as_str())).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let counts = |train: usize, dev: usize| {
+        let sets = QuestionSets { test: 15, train, dev, similar: false, seed: 42 };
+        let (_, statistics) = write_question_sets(&facts(&many), &sets, folder.path()).unwrap();
+        ["P19 train", "P19 dev"].map(|name| {
+            match statistics.part(name).and_then(|part| part.figure("questions")) {
+                Some(Figure::Count(count)) => count,
+                _ => 0,
+            }
+        })
+    };
+    assert_eq!(counts(8000, 1000), [40, 5]);
+    assert_eq!(counts(30, 15), [30, 15]);
+    assert_eq!(counts(usize::MAX, usize::MAX), [23, 22]);
+    assert_eq!(counts(0, 1000), [0, 45]);
+    assert_eq!(counts(8000, 1), [45, 0]);
+}
+
+#[test]
 fn buckets_and_seen_subjects() {
     let folder = tempfile::tempdir().unwrap();
     let frequencies: HashMap<String, u64> =
@@ -112,8 +135,11 @@ fn results_are_dprs() {
         .into();
     let entries = [("1", 2.5), ("2", 1.0)].map(|(id, score)| RunEntry { doc_id: id.into(), score });
     let folder = tempfile::tempdir().unwrap();
-    let retrieved = [Retrieved { query: &query, entries: &entries }];
-    let (_, statistics) = write_dpr_results(&retrieved, &passages, MatchMode::Tokens, folder.path()).unwrap();
+    let retrieved = [Retrieved { query: &query, entries: entries.iter().collect() }];
+    let write = |retrieved: &[Retrieved<'_>], files: &[QueriesOfFile]| {
+        write_dpr_results(retrieved, files, &passages, MatchMode::Tokens, folder.path())
+    };
+    let (_, statistics) = write(&retrieved, &[]).unwrap();
     let context = |id: &str, text: &str, score: f64, has_answer: bool| json!({"id": id, "title": "Ann", "text": text, "score": score, "has_answer": has_answer});
     let expected = json!([{
         "question": "Where was Ann born?",
@@ -124,6 +150,21 @@ fn results_are_dprs() {
     let accuracy = |name: &str| statistics.part("results").unwrap().figure(name);
     assert_eq!(accuracy("accuracy_at_1"), Some(Figure::Real(Some(0.0))));
     assert_eq!(accuracy("accuracy_at_5"), Some(Figure::Real(Some(1.0))));
-    let unknown = [Retrieved { query: &query, entries: &[RunEntry { doc_id: "9".into(), score: 1.0 }] }];
-    assert!(write_dpr_results(&unknown, &passages, MatchMode::Tokens, folder.path()).is_err());
+    let entry = RunEntry { doc_id: "9".into(), score: 1.0 };
+    let unknown = [Retrieved { query: &query, entries: vec![&entry] }];
+    assert!(write(&unknown, &[]).is_err());
+
+    // Of several files of questions, each has its results.
+    let file = |name: &str, places| QueriesOfFile { name: name.to_owned(), places };
+    let (none, [retrieved]) = (Retrieved { query: &query, entries: Vec::new() }, retrieved);
+    let both = [none, retrieved];
+    let (names, statistics) = write(&both, &[file("P19", 0..1), file("P20", 1..2)]).unwrap();
+    assert_eq!(names, ["P19.results.json", "P20.results.json"]);
+    assert_eq!(read(folder.path(), "P20.results.json"), expected);
+    let at_5 = |name: &str| statistics.part(name).unwrap().figure("accuracy_at_5");
+    assert_eq!(
+        ["P19", "P20", "results"].map(at_5),
+        [0.0, 1.0, 0.5].map(|share| Some(Figure::Real(Some(share))))
+    );
+    assert!(write(&both, &[file("P19", 0..1), file("P19", 1..2)]).is_err());
 }

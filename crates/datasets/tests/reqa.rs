@@ -6,22 +6,24 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toller_datasets::{DatasetError, QuestionKey, Reqa, ReqaOptions, Skipped, Squad, build_reqa, read_squad};
+use toller_datasets::{
+    DatasetError, Misplaced, QuestionKey, Reqa, ReqaOptions, Skipped, Squad, build_reqa, read_squad,
+};
 use toller_files::Input;
 use toller_ir::Explain;
 use toller_testing::shared;
 
 type TestResult = Result<(), Box<dyn Error>>;
 
-const BY_TEXT: ReqaOptions = ReqaOptions { question_key: QuestionKey::Text };
+const BY_TEXT: ReqaOptions = ReqaOptions { question_key: QuestionKey::Text, unique_sentences: false };
+const UNIQUE: ReqaOptions = ReqaOptions { question_key: QuestionKey::Id, unique_sentences: true };
 
 fn squad(paragraphs: &Value) -> Result<Squad, Box<dyn Error>> {
     Ok(serde_json::from_value(json!({"version": "1.1", "data": [{"title": "T", "paragraphs": paragraphs}]}))?)
 }
 
 fn question(id: &str, text: &str, starts: &[i64]) -> Value {
-    let answers: Vec<Value> =
-        starts.iter().map(|start| json!({"answer_start": start, "text": "x"})).collect();
+    let answers: Vec<Value> = starts.iter().map(|start| json!({"answer_start": start, "text": ""})).collect();
     json!({"id": id, "question": text, "answers": answers})
 }
 
@@ -57,6 +59,35 @@ fn candidates_and_answers() -> TestResult {
     assert_eq!(answers(&reqa), expected);
     assert_eq!(reqa.skipped, Skipped { impossible: 1, unanswered: 2 });
     assert_eq!(reqa.answer_paragraphs(&reqa.questions[1]), [0, 1]);
+    // As the paper's script has them, without the sentence that the first paragraph repeats.
+    let unique = build_reqa(&squad, &UNIQUE)?;
+    let texts: Vec<_> =
+        unique.sentences.iter().map(|sentence| (sentence.text.as_str(), sentence.paragraph)).collect();
+    assert_eq!(texts, [("One.", 0), ("Two.", 0), ("Two.", 1), ("Three.", 1)]);
+    let expected: [(&str, &[usize]); 4] = [("a", &[0]), ("b", &[0, 1, 2]), ("c", &[1, 2]), ("d", &[0])];
+    assert_eq!(answers(&unique), expected);
+    Ok(())
+}
+
+#[test]
+fn answers_begin_where_the_set_says() -> TestResult {
+    let answered = |answers: &[(i64, &str)]| {
+        let answers: Vec<Value> =
+            answers.iter().map(|(start, text)| json!({"answer_start": start, "text": text})).collect();
+        squad(&json!([{"context": "Ä 😀. Oslo", "sentence_breaks": [[0, 4], [5, 9]],
+            "qas": [{"id": "q", "question": "?", "answers": answers}]}]))
+    };
+    let build = |answers: &[(i64, &str)]| build_reqa(&answered(answers).unwrap(), &ReqaOptions::default());
+    let good = build(&[(5, "Oslo"), (0, "Ä"), (-1, "none"), (6, "slo")])?;
+    assert_eq!(good.misplaced, Misplaced { count: 0, answers: 3, example: None });
+    let some = build(&[(5, "Oslo"), (6, "Oslo")])?;
+    let example = Some(("q".to_owned(), "Oslo".to_owned()));
+    assert_eq!(some.misplaced, Misplaced { count: 1, answers: 2, example });
+    // Bytes, and units of UTF-16.
+    let error = build(&[(9, "Oslo"), (6, "Oslo"), (0, "Ä")]).err().ok_or("built")?;
+    let said = "2 of 3 answers do not begin at their answer_start, for example \"Oslo\" of question 'q'";
+    assert!(error.to_string().contains(said), "{error}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.to_string().contains("code points")));
     Ok(())
 }
 
@@ -199,6 +230,10 @@ fn xquad_r_counts() -> TestResult {
         assert_eq!((reqa.sentences.len(), reqa.questions.len()), (candidates, 1190), "{language}");
         assert_eq!((reqa.paragraphs.len(), reqa.skipped), (240, Skipped::default()), "{language}");
         assert_eq!(build_reqa(&squad, &BY_TEXT)?.questions.len(), unique_questions, "{language}");
+        assert_eq!(reqa.misplaced, Misplaced { answers: 1190, ..Misplaced::default() }, "{language}");
+        // One Chinese paragraph repeats a sentence.
+        let unique = candidates - usize::from(language == "zh");
+        assert_eq!(build_reqa(&squad, &UNIQUE)?.sentences.len(), unique, "{language}");
     }
     Ok(())
 }

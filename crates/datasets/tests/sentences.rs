@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use toller_datasets::{
-    Figure, QuestionKey, ReqaOptions, SentenceRules, build_reqa, mark_sentences, read_squad, split_sentences,
+    Figure, ReqaOptions, SentenceRules, build_reqa, mark_sentences, read_squad, split_sentences,
 };
 use toller_files::Input;
 use toller_testing::{repository, shared};
@@ -39,7 +39,7 @@ fn xquad_r_has_its_published_candidates() {
     ];
     for (language, candidates) in published {
         let squad = read_squad(&Input::parse(folder.join(format!("{language}.json.gz")))).unwrap();
-        let reqa = build_reqa(&squad, &ReqaOptions { question_key: QuestionKey::Id }).unwrap();
+        let reqa = build_reqa(&squad, &ReqaOptions::default()).unwrap();
         assert_eq!(reqa.sentences.len(), candidates, "{language}");
         let part = reqa.statistics();
         assert_eq!(part.part("reqa").unwrap().figure("sentences"), Some(Figure::Count(candidates as u64)));

@@ -19,16 +19,23 @@ const PASSAGES_PER_BLOCK: usize = 4096;
 
 /// Flags of the commands that look for answers.
 #[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("queries_format", |format| format.requires("queries")),
+    mut_arg("corpus_format", |format| format.requires("corpus")),
+    mut_arg("id_column", |column| column.requires("corpus")),
+    mut_arg("title_column", |column| column.requires("corpus")),
+    mut_arg("text_column", |column| column.requires("corpus"))
+)]
 pub struct AnswerArgs {
     /// Questions with their answers: files or folders of DPR, EntityQuestions or JSONL
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "corpus")]
     pub queries: Vec<InputPath>,
 
     #[command(flatten)]
     queries_input: QueriesArgs,
 
     /// Collection, for the texts of the passages
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "queries")]
     corpus: Vec<InputPath>,
 
     #[command(flatten)]
@@ -114,11 +121,17 @@ impl AnswerArgs {
         ui: &Ui,
     ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
         let (questions, files) = self.queries_input.read_by_file(&self.queries, skip_bad_lines, ui)?;
-        check_answers(&questions, self.mode(), ui)?;
-        if self.mode() == MatchMode::Tokens {
-            note_answers_that_are_not_words(&questions, ui);
-        }
+        self.check(&questions, ui)?;
         Ok((questions, files))
+    }
+
+    /// Checks that some questions have answers, and notes answers that are hard to find.
+    pub fn check(&self, questions: &[Query], ui: &Ui) -> Result<(), Remedied> {
+        check_answers(questions, self.mode(), ui)?;
+        if self.mode() == MatchMode::Tokens {
+            note_answers_that_are_not_words(questions, ui);
+        }
+        Ok(())
     }
 
     /// A search for the answers of these questions.
@@ -126,7 +139,8 @@ impl AnswerArgs {
         AnswerSearch::new(questions, self.mode())
     }
 
-    fn mode(&self) -> MatchMode {
+    /// How answers are looked for.
+    pub fn mode(&self) -> MatchMode {
         match self.matching {
             Matching::String => MatchMode::Tokens,
             Matching::Regex => MatchMode::Patterns,
@@ -134,7 +148,7 @@ impl AnswerArgs {
         }
     }
 
-    /// Adds the first `depth` documents of a run.
+    /// Adds the first `depth` documents of a run, or of a folder of DPR's results.
     pub fn add_run(
         &self,
         search: &mut AnswerSearch<'_>,
@@ -144,7 +158,7 @@ impl AnswerArgs {
         input: &RunInputArgs,
         ui: &Ui,
     ) -> crate::Result<()> {
-        let run = input.read(path, ui)?;
+        let run = input.read_file_or_folder(path, ui)?;
         check_questions(path, &run, questions, ui)?;
         let rankings: HashMap<&str, Vec<&str>> = run
             .queries

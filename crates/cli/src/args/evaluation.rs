@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 
+use toller_corpus::RunFormat;
 use toller_eval::{EvalOptions, Evaluation, Measure, MissingQueries, RunReport, evaluate, parse_measures};
-use toller_ir::{Qrels, counted};
+use toller_ir::{Qrels, Run, counted};
 
 use super::id_lines::pairs;
 use super::paths::{InputPath, Inputs};
@@ -61,7 +62,10 @@ impl EvaluationArgs {
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
         let mut reports = Vec::with_capacity(self.runs.len() * all_qrels.len());
         for (path, name) in self.runs.iter().zip(run_names(&self.runs)) {
-            let run = self.input.read(path, ui)?;
+            let (run, format) = self.input.read_with_format(path, ui)?;
+            if format == RunFormat::DuReader {
+                check_texts_are_judged(path, &run, &all_qrels)?;
+            }
             for (qrels, qrels_name) in all_qrels.iter().zip(run_names(&self.qrels.qrels)) {
                 let by = if all_qrels.len() > 1 { format!(" by {qrels_name}") } else { String::new() };
                 let evaluation = evaluate(qrels, &run, &measures, &self.eval_options())
@@ -113,6 +117,18 @@ impl EvaluationArgs {
             ));
         }
     }
+}
+
+/// Refuses a run in DuReader's own format, whose queries are texts, if the judgments have identifiers.
+fn check_texts_are_judged(path: &InputPath, run: &Run, all_qrels: &[Qrels]) -> Result<(), Remedied> {
+    if all_qrels.iter().any(|qrels| run.queries.keys().any(|query| qrels.query(query).is_some())) {
+        return Ok(());
+    }
+    let path = path.display();
+    let remedy = format!(
+        "evaluate the prediction.json of: toller data dureader predict {path} --queries QUESTIONS --ids MAP"
+    );
+    Err(Remedied::new(format!("{path}: its queries are texts, and those of the judgments are not"), remedy))
 }
 
 /// Refuses a measure that was taken for a run, since an option takes one value.

@@ -2,16 +2,21 @@
 
 use std::collections::HashSet;
 
-use toller_corpus::{ReadOptions, RunFormat, read_run};
+use toller_corpus::{
+    DprResult, QueriesOfFile, ReadOptions, RunFormat, read_dpr_results, read_run_and_format,
+};
 use toller_eval::none_judged;
-use toller_files::Input;
-use toller_ir::{Qrels, Query, Run, Setting};
+use toller_files::{Input, expand};
+use toller_ir::{Passage, Qrels, Query, Run, RunEntry, Setting};
 
 use super::choice::by_name;
 use super::input::BadLinesArgs;
 use super::paths::InputPath;
 use crate::error::{Context, Remedied};
 use crate::ui::Ui;
+
+/// The flag of the format of runs.
+const RUN_FORMAT: &str = "--run-format";
 
 /// Flags of the commands that read runs.
 #[derive(Clone, Debug, clap::Args)]
@@ -43,17 +48,56 @@ impl RunInputArgs {
         self.bad_lines.skip_bad_lines
     }
 
-    /// Reads a run.
-    pub fn read(&self, path: &InputPath, ui: &Ui) -> crate::Result<Run> {
-        let input = path.input();
-        let options = ReadOptions {
+    fn options(&self) -> ReadOptions<RunFormat> {
+        ReadOptions {
             format: self.run_format,
             skip_bad_lines: self.skip_bad_lines(),
             keep_first: self.keep == Keep::First,
             ..ReadOptions::default()
-        };
-        let (run, skipped) = read_run(&input, &options).with_flag(Setting::Format, "--run-format")?;
+        }
+    }
+
+    /// Reads a run.
+    pub fn read(&self, path: &InputPath, ui: &Ui) -> crate::Result<Run> {
+        Ok(self.read_with_format(path, ui)?.0)
+    }
+
+    /// Reads a run, and says which format it has.
+    pub fn read_with_format(&self, path: &InputPath, ui: &Ui) -> crate::Result<(Run, RunFormat)> {
+        let input = path.input();
+        let (run, format, skipped) =
+            read_run_and_format(&input, &self.options()).with_flag(Setting::Format, RUN_FORMAT)?;
         ui.skipped(&format!("{input}: "), &skipped);
+        Ok((run, format))
+    }
+
+    /// Reads DPR's results, of a file or of a folder that has a file for each file of questions, and gives
+    /// each question to `take`. Returns which questions are whose.
+    pub fn read_results(
+        &self,
+        path: &InputPath,
+        ui: &Ui,
+        take: impl FnMut(DprResult),
+    ) -> crate::Result<Vec<QueriesOfFile>> {
+        let (files, skipped) = read_dpr_results(&expand([path])?, &self.options(), take)
+            .with_flag(Setting::Format, RUN_FORMAT)?;
+        ui.skipped(&format!("{}: ", path.display()), &skipped);
+        Ok(files)
+    }
+
+    /// Reads a run, or a folder of DPR's results as one run.
+    pub fn read_file_or_folder(&self, path: &InputPath, ui: &Ui) -> crate::Result<Run> {
+        if !path.is_dir() {
+            return self.read(path, ui);
+        }
+        let mut run = Run::default();
+        self.read_results(path, ui, |DprResult { query, passages }| {
+            let entry = |(passage, position): (Passage, u32)| RunEntry {
+                doc_id: passage.id,
+                score: -f64::from(position),
+            };
+            run.queries.insert(query.id, passages.into_iter().zip(1..).map(entry).collect());
+        })?;
         Ok(run)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use toller_corpus::{CollectionFormat, ReadOptions};
+use toller_corpus::{CollectionFormat, QueriesOfFile, ReadOptions};
 use toller_engine::collection_files;
 use toller_files::Input;
 use toller_ir::{Passage, Query, Setting};
@@ -50,7 +50,16 @@ impl TextsArgs {
         if self.queries.is_empty() {
             return Ok(Vec::new());
         }
-        self.queries_input.read(&self.queries, skip_bad_lines, ui)
+        Ok(self.read_queries_by_file(skip_bad_lines, ui)?.0)
+    }
+
+    /// Reads the queries, and which of them are whose.
+    pub fn read_queries_by_file(
+        &self,
+        skip_bad_lines: bool,
+        ui: &Ui,
+    ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
+        self.queries_input.read_by_file(&self.queries, skip_bad_lines, ui)
     }
 
     /// Reads the collection once, and keeps what `keep` makes of the documents that are wanted; without a

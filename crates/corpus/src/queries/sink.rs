@@ -26,6 +26,12 @@ fn whole(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
+/// What identifiers from row numbers begin with: one of several files has a stem, as in `P36-0` for the first
+/// row of `P36.test.json`.
+pub(crate) fn row_prefix(stem: Option<&str>) -> String {
+    stem.map_or_else(String::new, |stem| format!("{stem}-"))
+}
+
 /// Collects the queries of all inputs.
 pub(crate) struct QuerySink {
     queries: Vec<Query>,
@@ -50,11 +56,10 @@ impl QuerySink {
         }
     }
 
-    /// Begins the next input. One of several has a stem, with which identifiers from row numbers begin:
-    /// `P36-0` for the first row of `P36.test.json`.
+    /// Begins the next input. One of several has a stem.
     pub(crate) fn begin(&mut self, input: &Input, stem: Option<&str>) {
         self.files.push(input.to_string());
-        self.prefix = stem.map_or_else(String::new, |stem| format!("{stem}-"));
+        self.prefix = row_prefix(stem);
     }
 
     /// How many queries there are so far.

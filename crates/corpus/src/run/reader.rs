@@ -8,7 +8,7 @@ use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::run::builder::RunBuilder;
 use crate::run::detect::{RunFormat, detect};
-use crate::run::{columns, json};
+use crate::run::{columns, dpr, json};
 
 /// Reads a run. If `options` name no format, it is detected from the content.
 ///
@@ -24,9 +24,28 @@ pub fn read_run(input: &Input, options: &ReadOptions<RunFormat>) -> Result<(Run,
 /// # Errors
 /// As [`read_run`].
 pub fn read_run_from(
-    mut reader: InputReader,
+    reader: InputReader,
     options: &ReadOptions<RunFormat>,
 ) -> Result<(Run, SkipReport), CorpusError> {
+    let (run, _, skipped) = read(reader, options)?;
+    Ok((run, skipped))
+}
+
+/// As [`read_run`], and says which format the run has.
+///
+/// # Errors
+/// As [`read_run`].
+pub fn read_run_and_format(
+    input: &Input,
+    options: &ReadOptions<RunFormat>,
+) -> Result<(Run, RunFormat, SkipReport), CorpusError> {
+    read(InputReader::open(input)?, options)
+}
+
+fn read(
+    mut reader: InputReader,
+    options: &ReadOptions<RunFormat>,
+) -> Result<(Run, RunFormat, SkipReport), CorpusError> {
     let sniff = Sniff::new(&mut reader)?;
     let format = match options.format {
         Some(format) => format,
@@ -38,9 +57,10 @@ pub fn read_run_from(
     let mut builder = RunBuilder::new(sniff.file, position, options.skip_bad_lines, keep_first);
     let max_bytes = options.max_line_bytes;
     match format {
-        RunFormat::Dpr => json::read_dpr(reader, max_bytes, &mut builder)?,
+        RunFormat::Dpr => dpr::read_dpr(reader, max_bytes, &mut builder)?,
         RunFormat::DuReaderJson => json::read_dureader(reader, max_bytes, &mut builder)?,
         _ => columns::read_lines(reader, format, max_bytes, &mut builder)?,
     }
-    builder.finish()
+    let (run, skipped) = builder.finish()?;
+    Ok((run, format, skipped))
 }

@@ -1,17 +1,13 @@
 //! Queries that come with their judgments: Tevatron's lines, BRIGHT's Parquet rows.
 
-use std::fs::File;
-
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Field, Row};
+use parquet::record::Field;
 use serde::Deserialize;
-use toller_corpus::parquet::guard;
-use toller_files::Input;
+use toller_files::{Input, InputReader};
 use toller_ir::{Qrels, Query};
 
 use crate::collections::Layout;
 use crate::error::DatasetError;
-use crate::records::{Id, for_each_record};
+use crate::records::{Id, for_each_record, read_parquet};
 
 /// Queries, what is relevant to them, and what they must not retrieve.
 #[derive(Debug, Default)]
@@ -56,21 +52,15 @@ fn read_tevatron(input: &Input) -> Result<Examples, DatasetError> {
 }
 
 fn read_bright(input: &Input) -> Result<Examples, DatasetError> {
-    let broken = |problem: String| DatasetError::Record {
+    const EXPECTED: &str = "Parquet with the columns id, query, gold_ids and excluded_ids";
+    let missing = |name: &str| DatasetError::Record {
         file: input.to_string(),
         line: 0,
-        problem,
-        expected: "Parquet with the columns id, query, gold_ids and excluded_ids",
+        problem: format!("a row has no column '{name}' of strings"),
+        expected: EXPECTED,
     };
-    let Some(path) = input.path() else { return Err(broken("it cannot be read from a stream".to_owned())) };
-    let file = File::open(path).map_err(|error| input.error("open", error))?;
-    let rows = guard(|| {
-        let reader = SerializedFileReader::new(file)?;
-        reader.get_row_iter(None)?.collect::<Result<Vec<Row>, _>>()
-    });
     let mut examples = Examples::default();
-    for row in rows.map_err(|error| broken(error.to_string()))? {
-        let missing = |name: &str| broken(format!("a row has no column '{name}' of strings"));
+    for row in read_parquet(&InputReader::open(input)?, EXPECTED)? {
         let field =
             |name: &str| row.get_column_iter().find(|(found, _)| *found == name).map(|(_, field)| field);
         let text = |name: &str| match field(name) {

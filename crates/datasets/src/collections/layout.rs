@@ -62,6 +62,8 @@ impl Layout {
                 Rule(AllQueries, "queries.jsonl", None),
                 Rule(Qrels, "qrels/{split}.tsv", None),
                 Rule(Qrels, "qrels/{split}.jsonl", None),
+                // On Hugging Face they are a repository of their own.
+                Rule(Qrels, "*-qrels/{split}.tsv", None),
                 // Without the name of a split.
                 Rule(Qrels, "qrels.jsonl", Some("test")),
             ],
@@ -123,6 +125,12 @@ impl Layout {
         }
     }
 
+    /// The names of its files, in words.
+    fn names(self) -> String {
+        let names = self.rules().iter().map(|Rule(_, pattern, _)| pattern.replace("{split}", "SPLIT"));
+        names.collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether a collection is in several files.
     fn is_in_parts(self) -> bool {
         matches!(self, Self::Miracl | Self::Bright)
@@ -146,7 +154,7 @@ pub(crate) struct SplitFiles {
     pub(crate) examples: Option<Input>,
 }
 
-/// Finds the files of a layout among files and in folders; other files are ignored.
+/// Finds the files of a layout among files and in folders. Other files in folders are ignored.
 pub(crate) fn find_sources(
     layout: Layout,
     paths: &[PathBuf],
@@ -155,9 +163,18 @@ pub(crate) fn find_sources(
     let rules: Vec<(&Rule, Regex)> =
         layout.rules().iter().filter_map(|rule| Some((rule, rule.pattern()?))).collect();
     let (mut sources, mut splits) = (Sources::default(), BTreeSet::new());
+    let named: Vec<Input> = paths.iter().map(|path| Input::parse(path)).collect();
     for input in expand(paths)? {
         let name = plain_path(&input);
         let Some((role, split)) = rules.iter().find_map(|(rule, pattern)| rule.apply(pattern, &name)) else {
+            if named.contains(&input) {
+                let file = input.to_string();
+                return Err(DatasetError::NotOfLayout {
+                    file,
+                    layout: layout.name(),
+                    expected: layout.names(),
+                });
+            }
             continue;
         };
         if !split.is_empty() {
@@ -174,10 +191,8 @@ pub(crate) fn find_sources(
         return Err(DatasetError::NoSplit { split: only.to_owned(), found });
     }
     if sources == Sources::default() {
-        let expected = layout.rules().iter().map(|Rule(_, pattern, _)| pattern.replace("{split}", "SPLIT"));
         let paths = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-        let expected = expected.collect::<Vec<_>>().join(", ");
-        return Err(DatasetError::NoFiles { paths, layout: layout.name(), expected });
+        return Err(DatasetError::NoFiles { paths, layout: layout.name(), expected: layout.names() });
     }
     sources.corpus.sort_by_key(part);
     Ok(sources)
@@ -327,6 +342,21 @@ mod tests {
             splits(Layout::Tevatron, &["train.jsonl.gz", "corpus.jsonl.gz"]),
             [("train".to_owned(), [false, false, true])]
         );
+    }
+
+    #[test]
+    fn a_named_file_belongs_to_the_layout() {
+        let files = folder(&["corpus.jsonl", "notes.txt", "scifact-qrels/test.tsv"]);
+        let find = |names: &[&str]| {
+            let paths: Vec<_> = names.iter().map(|name| files.path().join(name)).collect();
+            find_sources(Layout::Beir, &paths, None)
+        };
+        assert_eq!(find(&[""]).unwrap().corpus.len(), 1);
+        // The judgments' repository on Hugging Face.
+        assert!(find(&["corpus.jsonl", "scifact-qrels"]).unwrap().splits["test"].qrels.is_some());
+        let message = find(&["corpus.jsonl", "notes.txt"]).unwrap_err().to_string();
+        assert!(message.ends_with("notes.txt: no file of the layout 'beir' is called that"), "{message}");
+        assert!(find(&["", "notes.txt"]).is_err());
     }
 
     #[test]

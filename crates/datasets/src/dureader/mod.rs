@@ -7,6 +7,7 @@ mod passages;
 mod pool;
 mod similar;
 mod span_f1;
+mod texts;
 
 pub use domains::{DomainFiles, OtherDomain, write_other_domain};
 pub use label::{Labelling, SpanUnit, label_dureader};
@@ -15,3 +16,4 @@ pub use passages::{JoinedPassage, join_paragraphs};
 pub use pool::write_pool;
 pub use similar::{SimilarQueries, similar_queries};
 pub use span_f1::SpanF1;
+pub use texts::with_query_ids;

@@ -7,13 +7,13 @@ use std::path::Path;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toller_corpus::{CollectionFormat, ReadOptions, open_collection};
+use toller_eval::ranked_documents;
 use toller_files::Input;
 use toller_ir::{Qrels, Query, Run};
 
 use crate::error::DatasetError;
 use crate::folder::{Folder, UniqueIds, check_judged};
 use crate::lines::DocumentLine;
-use crate::rankings::best_first;
 use crate::records::{Id, for_each_record, read_json};
 use crate::statistics::{Lengths, Part, Statistics};
 
@@ -190,7 +190,7 @@ pub fn write_prediction(
     let mut predicted = serde_json::Map::new();
     let mut passages = 0;
     for (query, entries) in &run.queries {
-        let entries = best_first(entries);
+        let entries = ranked_documents(query, entries)?;
         let name = |id: &String| match ids {
             None => Ok(id.clone()),
             Some(ids) => ids.of_row(id).map(str::to_owned).ok_or_else(|| DatasetError::NoRow(id.clone())),

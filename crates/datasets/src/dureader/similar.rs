@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use toller_ir::{Query, Run};
+use toller_ir::{Qrels, Query, Run};
 
 use crate::error::DatasetError;
-use crate::folder::Folder;
+use crate::folder::{Folder, check_judged};
 use crate::statistics::{Part, Statistics, mean};
 
 /// What resembles what.
@@ -43,11 +43,17 @@ impl SimilarQueries<'_> {
         queries.iter().filter(stays).cloned().collect()
     }
 
-    /// Writes the training queries that stay as queries.tsv, and those that do not as removed.tsv.
+    /// Writes the training queries that stay as queries.tsv, those that do not as removed.tsv, and of `qrels`
+    /// the judgments of those that stay as qrels.txt.
     ///
     /// # Errors
-    /// If a file cannot be written.
-    pub fn write(&self, queries: &[Query], output: &Path) -> Result<(Vec<String>, Statistics), DatasetError> {
+    /// If a judged query is not a training query, or a file cannot be written.
+    pub fn write(
+        &self,
+        queries: &[Query],
+        qrels: Option<&Qrels>,
+        output: &Path,
+    ) -> Result<(Vec<String>, Statistics), DatasetError> {
         let kept = self.without(queries);
         let removed = queries.iter().filter(|query| self.training.contains(query.id.as_str()));
         let removed: Vec<Query> = removed.cloned().collect();
@@ -58,7 +64,21 @@ impl SimilarQueries<'_> {
         let part =
             Part::new("similar").count("training_queries", queries.len()).count("removed", removed.len());
         let part = part.count("test_queries", self.compared).count("similar_test_queries", self.test.len());
-        Ok((folder.commit()?, Statistics(vec![part.real("similar_test_percent", test)])))
+        let mut part = part.real("similar_test_percent", test);
+        if let Some(qrels) = qrels {
+            check_judged(queries, qrels, None)?;
+            let mut left = Qrels::new();
+            for (query, judged) in qrels.iter().filter(|(query, _)| !self.training.contains(query)) {
+                for (document, grade) in judged {
+                    left.insert(query, document, *grade);
+                }
+            }
+            folder.qrels("qrels.txt", &left)?;
+            let pairs = |qrels: &Qrels| qrels.iter().map(|(_, judged)| judged.len()).sum::<usize>();
+            part =
+                part.count("judgments", pairs(qrels)).count("removed_judgments", pairs(qrels) - pairs(&left));
+        }
+        Ok((folder.commit()?, Statistics(vec![part])))
     }
 }
 

@@ -34,9 +34,22 @@ pub struct QuestionSets {
     pub seed: u64,
 }
 
+impl QuestionSets {
+    /// The number of development questions where `facts` facts are left: all that are asked for, or their
+    /// share if the facts do not suffice for both sets.
+    fn dev_of(&self, facts: usize) -> usize {
+        let (train, dev) = (self.train as u128, self.dev as u128);
+        if train + dev <= facts as u128 {
+            return self.dev;
+        }
+        usize::try_from(facts as u128 * dev / (train + dev)).unwrap_or(self.dev)
+    }
+}
+
 /// Writes for each relation `P19.test.json`; if asked for, `P19.train.json` and `P19.dev.json`, which share
 /// no token with the test set's facts, and `P19.similar.train.json`. A development set and a training set
-/// have no fact in common. Returns the names of the files, and a part for each set.
+/// have no fact in common; too few facts are shared out in proportion. Returns the names of the files, and a
+/// part for each set.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -52,11 +65,11 @@ pub fn write_question_sets(
         let set = |name: String, of: &[&Fact]| part(name, facts.len(), of);
         questions(&mut folder, &format!("{}.test.json", relation.id), relation.template, &test)?;
         statistics.0.push(set(format!("{} test", relation.id), &test));
-        if sets.train + sets.dev == 0 {
+        if sets.train == 0 && sets.dev == 0 {
             continue;
         }
         let rest = without_overlap(&facts, &test);
-        let dev = sample(&rest, sets.dev, sets.seed);
+        let dev = sample(&rest, sets.dev_of(rest.len()), sets.seed);
         let in_dev: HashSet<&str> = dev.iter().map(|fact| fact.subject.as_str()).collect();
         let rest: Vec<&Fact> =
             rest.into_iter().filter(|fact| !in_dev.contains(fact.subject.as_str())).collect();

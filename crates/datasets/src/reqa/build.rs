@@ -4,14 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::{Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, Skipped};
+use super::{Misplaced, Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, Skipped};
 use crate::error::{DatasetError, ParagraphProblem};
-use crate::squad::{Squad, SquadParagraph, SquadQuestion};
+use crate::squad::{Squad, SquadAnswer, SquadParagraph, SquadQuestion};
 
 /// Builds the benchmark by the rules of ReQA (Ahmad et al. 2019, section 3).
 ///
 /// - Candidates are the marked sentences in the order of the file. A repeated paragraph adds none; the same
-///   words at two places of a paragraph are two candidates. Blank sentences are not candidates.
+///   words at two places of a paragraph are two candidates, or one with
+///   [`unique_sentences`](ReqaOptions::unique_sentences). Blank sentences are not candidates.
 /// - The answer sentence is the one with start <= `answer_start` < end. Answers in several sentences
 ///   make them all relevant, and so is every candidate of the same text, whatever its paragraph.
 /// - Questions that are marked impossible, or have no answer that starts in a sentence, are left out and
@@ -19,9 +20,9 @@ use crate::squad::{Squad, SquadParagraph, SquadQuestion};
 ///
 /// # Errors
 /// If a paragraph has no sentence breaks or one beyond its end, a question has no text, an id that is
-/// not unique or holds blanks, or no question is left.
+/// not unique or holds blanks, no question is left, or most answers do not begin at their `answer_start`.
 pub fn build_reqa(squad: &Squad, options: &ReqaOptions) -> Result<Reqa, DatasetError> {
-    let mut builder = Builder::default();
+    let mut builder = Builder { unique_sentences: options.unique_sentences, ..Builder::default() };
     let mut questions_read = 0;
     for (article_index, article) in squad.data.iter().enumerate() {
         for (paragraph_index, paragraph) in article.paragraphs.iter().enumerate() {
@@ -29,11 +30,22 @@ pub fn build_reqa(squad: &Squad, options: &ReqaOptions) -> Result<Reqa, DatasetE
             let spans = builder.add_paragraph(&article.title, paragraph, place)?;
             for question in &paragraph.qas {
                 questions_read += 1;
-                builder.add_question(question, &spans, place)?;
+                builder.add_question(question, &paragraph.context, &spans, place)?;
             }
         }
     }
     let reqa = builder.finish(options.question_key);
+    if let Misplaced { count, answers, example: Some((question, answer)) } = &reqa.misplaced
+        && 2 * count > *answers
+    {
+        return Err(DatasetError::MisplacedAnswers {
+            file: squad.source.clone(),
+            count: *count,
+            answers: *answers,
+            question: question.clone(),
+            answer: answer.clone(),
+        });
+    }
     if reqa.questions.is_empty() {
         return Err(DatasetError::NoQuestions { file: squad.source.clone(), questions: questions_read });
     }
@@ -66,13 +78,17 @@ type Span<'a> = (usize, usize, &'a str);
 struct Builder<'a> {
     /// Paragraphs by text.
     paragraphs: IndexMap<&'a str, &'a str>,
-    /// Candidates: paragraph, first character, character after the last.
+    /// Whether equal sentences of a paragraph are one candidate.
+    unique_sentences: bool,
+    /// Candidates: paragraph, and first character and character after the last, or the text.
     spans: HashSet<(usize, usize, usize)>,
+    texts: HashSet<(usize, &'a str)>,
     sentences: Vec<Sentence>,
     ids: HashSet<&'a str>,
     /// Questions with the texts of their answer sentences.
     questions: Vec<(&'a SquadQuestion, IndexSet<&'a str>)>,
     skipped: Skipped,
+    misplaced: Misplaced,
 }
 
 impl<'a> Builder<'a> {
@@ -87,7 +103,11 @@ impl<'a> Builder<'a> {
         let index = entry.index();
         entry.or_insert(title);
         for (start, end, text) in &spans {
-            if !text.trim().is_empty() && self.spans.insert((index, *start, *end)) {
+            let mut is_new = || match self.unique_sentences {
+                true => self.texts.insert((index, *text)),
+                false => self.spans.insert((index, *start, *end)),
+            };
+            if !text.trim().is_empty() && is_new() {
                 self.sentences.push(Sentence { text: (*text).to_owned(), paragraph: index });
             }
         }
@@ -97,6 +117,7 @@ impl<'a> Builder<'a> {
     fn add_question(
         &mut self,
         question: &'a SquadQuestion,
+        context: &str,
         spans: &[Span<'a>],
         place: Place<'_>,
     ) -> Result<(), DatasetError> {
@@ -104,6 +125,9 @@ impl<'a> Builder<'a> {
         if question.is_impossible {
             self.skipped.impossible += 1;
             return Ok(());
+        }
+        for answer in &question.answers {
+            self.check_place(answer, &question.id, context);
         }
         let starts = question.answers.iter().filter_map(|answer| usize::try_from(answer.answer_start).ok());
         let sentences: IndexSet<&str> = starts
@@ -117,6 +141,22 @@ impl<'a> Builder<'a> {
             self.questions.push((question, sentences));
         }
         Ok(())
+    }
+
+    /// Counts an answer, and whether it is not where it should be. Some sets have answers without a place
+    /// (-1).
+    fn check_place(&mut self, answer: &SquadAnswer, question: &str, context: &str) {
+        let SquadAnswer { answer_start, text } = answer;
+        let Ok(start) = usize::try_from(*answer_start) else { return };
+        if text.is_empty() {
+            return;
+        }
+        self.misplaced.answers += 1;
+        let found = context.chars().skip(start).take(text.chars().count());
+        if !found.eq(text.chars()) {
+            self.misplaced.count += 1;
+            self.misplaced.example.get_or_insert_with(|| (question.to_owned(), text.clone()));
+        }
     }
 
     /// Finds the candidates of each question, now that all are known.
@@ -148,7 +188,8 @@ impl<'a> Builder<'a> {
             .into_iter()
             .map(|(text, title)| Paragraph { title: title.to_owned(), text: text.to_owned() })
             .collect();
-        Reqa { paragraphs, sentences: self.sentences, questions, skipped: self.skipped }
+        let Self { sentences, skipped, misplaced, .. } = self;
+        Reqa { paragraphs, sentences, questions, skipped, misplaced }
     }
 }
 

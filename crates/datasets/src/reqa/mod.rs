@@ -24,6 +24,8 @@ pub enum QuestionKey {
 pub struct ReqaOptions {
     /// What makes two questions one query.
     pub question_key: QuestionKey,
+    /// As in the paper's script, a sentence that a paragraph repeats is one candidate.
+    pub unique_sentences: bool,
 }
 
 /// A retrieval benchmark: documents are sentences, called s0, s1, ... in the order of the file.
@@ -37,6 +39,8 @@ pub struct Reqa {
     pub questions: Vec<Question>,
     /// What was left out.
     pub skipped: Skipped,
+    /// Answers that are not where they should be.
+    pub misplaced: Misplaced,
 }
 
 /// A paragraph.
@@ -67,6 +71,17 @@ pub struct Question {
     /// The indices of the sentences that answer it: all with the same text as a sentence in which an answer
     /// starts. Ascending, at least one.
     pub answers: Vec<usize>,
+}
+
+/// Answers whose text does not begin at `answer_start`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Misplaced {
+    /// How many there are.
+    pub count: usize,
+    /// How many answers have a text and a place.
+    pub answers: usize,
+    /// The first of them: the question's identifier, and the answer.
+    pub example: Option<(String, String)>,
 }
 
 /// Questions that were left out, by the reason.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use toller_eval::ranked_documents;
 use toller_ir::{Run, RunEntry};
 
 use crate::error::DatasetError;
 use crate::folder::Folder;
-use crate::rankings::best_first;
 use crate::statistics::{Part, Statistics, mean};
 use crate::t2ranking::ward::ward_clusters;
 
@@ -46,7 +46,7 @@ impl Deduplicated {
 /// of each cluster.
 ///
 /// # Errors
-/// If a passage has no vector.
+/// If a passage has no vector, is listed twice, or has a score that is not a number.
 pub fn deduplicate(
     run: &Run,
     vectors: &HashMap<String, Vec<f32>>,
@@ -55,7 +55,7 @@ pub fn deduplicate(
     let mut result = Deduplicated::default();
     result.run.tag.clone_from(&run.tag);
     for (query, entries) in &run.queries {
-        let entries = best_first(entries);
+        let entries = ranked_documents(query, entries)?;
         let vector = |entry: &&RunEntry| {
             let vector = vectors.get(&entry.doc_id).map(Vec::as_slice);
             vector.ok_or_else(|| DatasetError::NoVector(entry.doc_id.clone()))

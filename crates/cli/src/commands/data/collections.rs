@@ -20,7 +20,7 @@ use crate::ui::Ui;
 /// Arguments of the builders that read a published layout.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CollectionArgs {
-    /// Folders or files, compressed or not; files of other layouts are ignored
+    /// Folders or files, compressed or not; in folders, files of other layouts are ignored
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<InputPath>,
 

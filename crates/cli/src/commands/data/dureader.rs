@@ -2,18 +2,21 @@
 
 use std::collections::HashSet;
 
+use toller_corpus::RunFormat;
 use toller_datasets::{
     DomainFiles, Labelling, OtherDomain, PREDICTION_DEPTH, PassageIds, SpanF1, SpanUnit, label_dureader,
-    read_official, similar_queries, write_official, write_other_domain, write_pool, write_prediction,
+    read_official, similar_queries, with_query_ids, write_official, write_other_domain, write_pool,
+    write_prediction,
 };
 use toller_files::{Input, expand};
+use toller_ir::{Run, RunEntry};
 
 use super::folder::FolderArgs;
 use crate::args::choice::by_name;
 use crate::args::input::{BadLinesArgs, QueriesArgs};
 use crate::args::number::finite;
 use crate::args::paths::InputPath;
-use crate::args::qrels::QrelsArgs;
+use crate::args::qrels::{QrelsArgs, QrelsIfAnyArgs};
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
 use crate::error::{Remedied, UsageError};
@@ -89,6 +92,7 @@ pub struct PoolArgs {
 ///
 /// The run has the development and test queries as queries, the training queries as documents, and the
 /// similarity by any model as scores: `toller encode` and `search` the training queries, or rerank that run.
+/// With --qrels, the judgments of the training queries that stay are written, too.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "toller data dureader similar [OPTIONS] --output <DIR>\n           --queries <FILE> <RUN>"
@@ -111,6 +115,9 @@ pub struct SimilarArgs {
 
     #[command(flatten)]
     queries_input: QueriesArgs,
+
+    #[command(flatten)]
+    qrels: QrelsIfAnyArgs,
 
     #[command(flatten)]
     input: RunInputArgs,
@@ -153,7 +160,10 @@ pub struct WriteArgs {
 }
 
 /// Writes prediction.json, which the official script evaluates.
+///
+/// DuReader's own runs (res.top50) have texts as queries and rows as documents: give --queries and --ids.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("queries_format", |format| format.requires("queries")))]
 pub struct PredictArgs {
     /// The run
     #[arg(value_name = "RUN")]
@@ -161,6 +171,14 @@ pub struct PredictArgs {
 
     #[command(flatten)]
     folder: FolderArgs,
+
+    /// The questions with their identifiers (dev.json), if the run's queries are texts; may be given several
+    /// times
+    #[arg(long, value_name = "FILE")]
+    queries: Vec<InputPath>,
+
+    #[command(flatten)]
+    queries_input: QueriesArgs,
 
     /// passage2id.map.json, if the run's documents are rows
     #[arg(long, value_name = "FILE")]
@@ -241,7 +259,8 @@ fn pool(args: &PoolArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn similar(args: &SimilarArgs, ui: &Ui) -> crate::Result<()> {
-    let _claim = args.folder.claim(std::iter::once(&args.run).chain(&args.queries), ui)?;
+    let files = std::iter::once(&args.run).chain(&args.queries).chain(&args.qrels.qrels);
+    let _claim = args.folder.claim(files, ui)?;
     let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(&args.run, ui)?;
     let known: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
@@ -252,7 +271,9 @@ fn similar(args: &SimilarArgs, ui: &Ui) -> crate::Result<()> {
         return Err(Remedied::new(message, hint).into());
     }
     let similar = similar_queries(&run, args.threshold);
-    let (files, statistics) = similar.write(&queries, &args.folder.output)?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
+    let qrels = args.qrels.qrels.is_some().then_some(&qrels);
+    let (files, statistics) = similar.write(&queries, qrels, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }
 
@@ -285,11 +306,39 @@ fn write(args: &WriteArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn predict(args: &PredictArgs, ui: &Ui) -> crate::Result<()> {
-    let _claim = args.folder.claim(std::iter::once(&args.run).chain(&args.ids), ui)?;
-    let run = args.input.read(&args.run, ui)?;
+    let _claim = args.folder.claim(std::iter::once(&args.run).chain(&args.queries).chain(&args.ids), ui)?;
+    let (mut run, format) = args.input.read_with_format(&args.run, ui)?;
+    if args.ids.is_none() {
+        check_documents(&args.run, &run, format, ui)?;
+    }
+    if !args.queries.is_empty() {
+        let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines(), ui)?;
+        run = with_query_ids(run, &queries)?;
+    } else if format == RunFormat::DuReader {
+        let message =
+            format!("{}: its queries are texts, and predictions need identifiers", args.run.display());
+        return Err(UsageError::new(message, "give --queries the questions with their identifiers").into());
+    }
     let ids = ids(args.ids.as_ref())?;
     let (files, statistics) = write_prediction(&run, args.depth, ids.as_ref(), &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
+}
+
+/// Refuses rows as documents, or says that the documents may be rows.
+fn check_documents(path: &InputPath, run: &Run, format: RunFormat, ui: &Ui) -> Result<(), UsageError> {
+    let is_row = |entry: &RunEntry| entry.doc_id.parse::<u64>().is_ok();
+    if !run.queries.values().flatten().all(is_row) {
+        return Ok(());
+    }
+    let path = path.display();
+    if format == RunFormat::DuReader {
+        let message = format!("{path}: its documents are rows, and predictions need identifiers");
+        return Err(UsageError::new(message, "give --ids passage2id.map.json"));
+    }
+    ui.warning(format!(
+        "{path}: its documents are numbers; if these are rows, give --ids passage2id.map.json"
+    ));
+    Ok(())
 }
 
 fn domain(args: &DomainArgs, ui: &Ui) -> crate::Result<()> {

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use toller_datasets::{
-    Figure, MatchMode, Part, PopularityBuckets, QuestionSets, Retrieved, read_facts, write_dpr_results,
-    write_popularity_buckets, write_question_sets,
+    Figure, MatchMode, Part, PopularityBuckets, QuestionSets, Retrieved, Statistics, read_facts,
+    write_dpr_results, write_popularity_buckets, write_question_sets,
 };
-use toller_ir::{RunEntry, counted};
+use toller_eval::ranked_documents;
+use toller_ir::counted;
 
 use super::folder::FolderArgs;
 use crate::args::answers::check_answers;
@@ -98,6 +99,9 @@ pub struct BucketsArgs {
 
 /// Writes what a run retrieved as DPR does: each question with its passages, and which of them have an
 /// answer.
+///
+/// Several files of questions have a file of results each, such as P36.results.json. `toller accuracy`
+/// measures the folder.
 #[derive(Debug, clap::Args)]
 pub struct ResultsArgs {
     /// The run
@@ -142,12 +146,28 @@ fn questions(args: &QuestionsArgs, ui: &Ui) -> crate::Result<()> {
     }
     let sets = QuestionSets { test, train, dev, similar, seed };
     let (files, statistics) = write_question_sets(&facts, &sets, &args.folder.output)?;
-    let is_empty = |part: &&Part| matches!(part.figure("questions"), Some(Figure::Count(0)));
-    let empty: Vec<&str> = statistics.0.iter().filter(is_empty).map(|part| part.name.as_str()).collect();
-    if !empty.is_empty() {
-        ui.warning(format!("no fact is left for {}: --test takes its facts first", empty.join(", ")));
-    }
+    report_empty(&statistics, ui);
     args.folder.report(&files, &statistics, ui)
+}
+
+/// Names the sets without a question. A development set may be empty because few facts are shared with a
+/// training set.
+fn report_empty(statistics: &Statistics, ui: &Ui) {
+    let is_empty = |part: &Part| matches!(part.figure("questions"), Some(Figure::Count(0)));
+    let is_shared = |part: &Part| {
+        let train = part.name.strip_suffix("dev").and_then(|name| statistics.part(&format!("{name}train")));
+        train.is_some_and(|train| !is_empty(train))
+    };
+    let empty = statistics.0.iter().filter(|part| is_empty(part));
+    let (shared, none): (Vec<&Part>, Vec<&Part>) = empty.partition(|part| is_shared(part));
+    let names = |parts: &[&Part]| parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join(", ");
+    if !none.is_empty() {
+        ui.warning(format!("no fact is left for {}: --test takes its facts first", names(&none)));
+    }
+    if !shared.is_empty() {
+        let names = names(&shared);
+        ui.warning(format!("no fact is left for {names}: of the few facts, --train takes the larger share"));
+    }
 }
 
 fn buckets(args: &BucketsArgs, ui: &Ui) -> crate::Result<()> {
@@ -231,20 +251,20 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
     if args.texts.queries.is_empty() || args.texts.corpus.is_empty() {
         return Err(UsageError::new("results have texts and answers", "give --queries and --corpus").into());
     }
-    let queries = args.texts.read_queries(args.input.skip_bad_lines(), ui)?;
+    let (queries, files) = args.texts.read_queries_by_file(args.input.skip_bad_lines(), ui)?;
     let mode = if args.patterns { MatchMode::Patterns } else { MatchMode::Tokens };
     check_answers(&queries, mode, ui)?;
-    let mut run = args.input.read(&args.run, ui)?;
+    let run = args.input.read(&args.run, ui)?;
     check_questions(&args.run, &run, &queries, ui)?;
-    for entries in run.queries.values_mut() {
-        entries.sort_by(RunEntry::best_first);
-        entries.truncate(args.depth);
+    let mut retrieved = Vec::with_capacity(queries.len());
+    for query in &queries {
+        let entries = run.queries.get(&query.id).map_or(&[][..], Vec::as_slice);
+        let ranked = ranked_documents(&query.id, entries)?.into_iter();
+        retrieved.push(Retrieved { query, entries: ranked.take(args.depth).collect() });
     }
-    let wanted = run.queries.values().flatten().map(|entry| entry.doc_id.as_str()).collect();
+    let hits = retrieved.iter().flat_map(|retrieved| &retrieved.entries);
+    let wanted = hits.map(|entry| entry.doc_id.as_str()).collect();
     let passages = args.texts.documents(&wanted, args.input.skip_bad_lines(), ui, |passage| passage)?;
-    let entries = |id: &str| run.queries.get(id).map_or(&[] as &[RunEntry], Vec::as_slice);
-    let retrieved: Vec<Retrieved<'_>> =
-        queries.iter().map(|query| Retrieved { query, entries: entries(&query.id) }).collect();
-    let (files, statistics) = write_dpr_results(&retrieved, &passages, mode, &args.folder.output)?;
+    let (files, statistics) = write_dpr_results(&retrieved, &files, &passages, mode, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }

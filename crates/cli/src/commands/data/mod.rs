@@ -19,7 +19,7 @@ use crate::ui::Ui;
 pub enum DataCommand {
     List(collections::ListArgs),
     Stats(Box<stats::StatsArgs>),
-    /// BEIR: corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv or qrels.jsonl in a folder
+    /// BEIR: corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, NAME-qrels/SPLIT.tsv or qrels.jsonl
     Beir(collections::CollectionArgs),
     /// MS MARCO passage ranking: as published (collection.tsv, queries.SPLIT.tsv, qrels.SPLIT.tsv, TREC DL),
     /// or as Anserini or ir_datasets have it

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use serde_json::json;
 use toller_datasets::{
-    QuestionKey, Reqa, ReqaOptions, SentenceRules, Squad, build_reqa, mark_sentences, read_natural_questions,
-    read_squad, write_squad_paragraphs,
+    Misplaced, QuestionKey, Reqa, ReqaOptions, SentenceRules, Squad, build_reqa, mark_sentences,
+    read_natural_questions, read_squad, write_squad_paragraphs,
 };
-use toller_files::Input;
+use toller_files::expand;
 use toller_ir::counted;
 
 use super::folder::{self, FolderArgs};
@@ -23,7 +23,8 @@ use crate::ui::Ui;
 /// `sentence_breaks`, as XQuAD-R has it, marks the sentences; other paragraphs are split by rules.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReqaArgs {
-    /// SQuAD JSON, or several files of Natural Questions, compressed or not; `-` is stdin
+    /// SQuAD JSON, Hugging Face's rows of it, or files and folders of Natural Questions, compressed or not;
+    /// `-` is stdin
     #[arg(value_name = "INPUT", required = true)]
     input: Vec<InputPath>,
 
@@ -42,15 +43,19 @@ pub struct ReqaArgs {
     /// Make questions of the same text one query, as the paper does (default: one query for each id)
     #[arg(long)]
     unique_questions: bool,
+
+    /// Make a sentence that a paragraph repeats one candidate, as the paper's script does
+    #[arg(long)]
+    unique_sentences: bool,
 }
 
 /// Paragraph retrieval: questions retrieve the paragraph that they were asked about.
 ///
-/// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), and writes corpus.jsonl,
-/// queries.jsonl and qrels.txt.
+/// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), or Hugging Face's rows of
+/// it (JSONL or Parquet), and writes corpus.jsonl, queries.jsonl and qrels.txt.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SquadArgs {
-    /// SQuAD JSON files, compressed or not; `-` is stdin
+    /// SQuAD JSON, or Hugging Face's rows of it: files, compressed or not, or folders; `-` is stdin
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<InputPath>,
 
@@ -65,8 +70,7 @@ pub struct SquadArgs {
 /// Builds paragraphs.
 pub fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
     let _claim = args.folder.claim(&args.inputs, ui)?;
-    let sets = args.inputs.iter().map(|path| read_squad(&path.input()));
-    let sets = sets.collect::<Result<Vec<_>, _>>()?;
+    let sets = expand(&args.inputs)?.iter().map(read_squad).collect::<Result<Vec<_>, _>>()?;
     let written = write_squad_paragraphs(&sets, !args.no_titles, &args.folder.output)?;
     let (paragraphs, questions) = (written.paragraphs, written.questions);
     let output = args.folder.output.display().to_string();
@@ -88,14 +92,14 @@ pub fn reqa(args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
         ui.status(format!("split {} into sentences", counted(split, "paragraph")));
     }
     let question_key = if args.unique_questions { QuestionKey::Text } else { QuestionKey::Id };
-    let reqa = build_reqa(&squad, &ReqaOptions { question_key })?;
+    let reqa = build_reqa(&squad, &ReqaOptions { question_key, unique_sentences: args.unique_sentences })?;
     reqa.write(&args.folder.output)?;
     report(&reqa, args, ui)
 }
 
 /// Reads the input.
 fn read(args: &ReqaArgs, ui: &Ui) -> crate::Result<Squad> {
-    let inputs: Vec<Input> = args.input.iter().map(InputPath::input).collect();
+    let inputs = expand(&args.input)?;
     if args.natural_questions {
         let found = read_natural_questions(&inputs)?;
         ui.status(format!(
@@ -111,7 +115,7 @@ fn read(args: &ReqaArgs, ui: &Ui) -> crate::Result<Squad> {
     match inputs.as_slice() {
         [input] => Ok(read_squad(input)?),
         _ => {
-            Err(UsageError::new("SQuAD's JSON is one file", "give one file, or add --natural-questions")
+            Err(UsageError::new("a SQuAD set is one file", "give one file, or add --natural-questions")
                 .into())
         }
     }
@@ -138,6 +142,11 @@ fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
         ui.warning(format!(
             "left out {} without an answer that starts in a sentence",
             counted(skipped.unanswered, "question")
+        ));
+    }
+    if let Misplaced { count, answers, example: Some((question, answer)) } = &reqa.misplaced {
+        ui.warning(format!(
+            "{count} of {answers} answers do not begin at their answer_start, for example {answer:?} of question '{question}'"
         ));
     }
     let statistics = reqa.statistics();

@@ -16,7 +16,9 @@ use crate::ui::Ui;
 /// their order, and the passages of a question in the order of their best ranks in any run.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "toller qrels answers [OPTIONS] --output <FILE> --queries <FILE>...\n           --corpus <FILE>... <RUN>..."
+    override_usage = "toller qrels answers [OPTIONS] --output <FILE> --queries <FILE>...\n           --corpus <FILE>... <RUN>...",
+    mut_arg("queries", |queries| queries.required(true)),
+    mut_arg("corpus", |corpus| corpus.required(true))
 )]
 pub struct AnswersArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin
