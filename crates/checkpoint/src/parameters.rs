@@ -70,10 +70,8 @@ impl Parameters {
         let prefix = match (prefixes.next(), prefixes.next()) {
             (Some(prefix), None) => prefix,
             (Some(one), Some(other)) => {
-                return Err(ModelError::Weights {
-                    path: self.origin.clone(),
-                    problem: format!("holds two encoders, {one:?} and {other:?}, where one is expected"),
-                });
+                let what = format!("a file with two encoders, {one:?} and {other:?},");
+                return Err(ModelError::unsupported(&*self.origin, what, "one encoder in a file"));
             }
             (None, _) => return Err(self.missing(anchor)),
         };
@@ -163,6 +161,11 @@ impl Parameters {
             problem: format!("tensor {full_name:?}: {problem}"),
         })
     }
+            Some(Source::File(tensor)) if !is_float(tensor.layout.dtype) => {
+                let what = format!("tensor {full_name:?} of {}", tensor.layout.dtype);
+                let supported = "floating-point numbers of 16 to 64 bits";
+                return Err(ModelError::unsupported(&*tensor.path, what, supported));
+            }
 
     /// The names of all tensors in the files, in byte order.
     pub fn names(&self) -> impl Iterator<Item = &String> {

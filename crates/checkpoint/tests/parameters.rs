@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
+use toller_ir::Explain;
 
 const WORDS: &str = "embeddings.word_embeddings.weight";
 const NORM: &str = "embeddings.LayerNorm";
@@ -137,6 +138,17 @@ fn what_is_no_parameter_is_an_error() {
 #[test]
 fn numbers_that_are_not_aligned_are_read() {
     let header = br#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+#[test]
+fn types_that_are_not_read_are_named() {
+    let header = br#"{"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 2]].concat();
+    fs::write(folder.path().join("model.safetensors"), file).unwrap();
+    let error = Parameters::open(folder.path()).unwrap().get("a", &[2]).err().unwrap();
+    assert!(error.to_string().ends_with("tensor \"a\" of F8_E4M3 is not supported"), "{error}");
+    assert!(error.remedy().unwrap().to_string().contains("16 to 64 bits"));
+}
+
     for padding in 0..4 {
         let folder = tempfile::tempdir().unwrap();
         let header = [&header[..], &vec![b' '; padding]].concat();

@@ -7,8 +7,7 @@ use tokenizers::normalizers::bert::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::processors::template::TemplateProcessing;
-use toller_checkpoint::{Fingerprint, ModelError, ModelType};
-use toller_files::FileError;
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_text};
 
 use super::TokenizerConfig;
 use super::special::Specials;
@@ -64,7 +63,7 @@ pub(super) fn word_piece(
         }
     };
     let roles = if is_mpnet { MPNET } else { BERT };
-    let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
+    let text = read_text(path)?;
     fingerprint.value("vocab.txt", text.as_bytes());
 
     let vocabulary: Vec<(String, u32)> = text

@@ -10,8 +10,7 @@ mod rope;
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_checkpoint::{Fingerprint, ModelError, ModelType};
-use toller_files::FileError;
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_text};
 use toller_ir::in_words_of_json;
 use toller_nn::{Activation, NormPlacement};
 
@@ -174,7 +173,7 @@ fn yes() -> bool {
 impl TransformerConfig {
     /// Reads `config.json`.
     pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
-        let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
+        let text = read_text(path)?;
         Self::parse(&text).map_err(|refusal| {
             EncoderError::from(match refusal {
                 Refusal::Unsupported(what) => {

@@ -168,6 +168,19 @@ fn what_is_no_weights_file_says_so() {
     assert!(error.to_string().contains("model.safetensors") && error.remedy().is_some());
 }
 
+/// What a clone without Git LFS has in the place of files.
+#[test]
+fn a_pointer_of_git_lfs_says_so() {
+    for file in ["model.safetensors", "tokenizer.json", "config.json", "modules.json"] {
+        let model = model();
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 123\n";
+        fs::write(model.path().join(file), pointer).unwrap();
+        let error = model.error(&LoadOptions::default());
+        assert!(error.to_string().contains(&format!("{file} is a pointer of Git LFS")), "{error}");
+        assert!(error.remedy().unwrap().to_string().contains("git lfs pull"));
+    }
+}
+
 /// As sentence-transformers cuts: after the scaling to unit length.
 #[test]
 fn an_uncut_vector_is_that_of_the_whole_model() {
