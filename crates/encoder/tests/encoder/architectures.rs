@@ -239,6 +239,27 @@ fn matryoshka_keeps_the_first_dimensions() {
     }
 }
 
+/// Pseudo-random numbers from -0.5 to 0.5.
+fn numbers(count: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32 - 0.5
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+#[test]
+fn heads_next_to_the_encoder_are_reported() {
+    // HF_ColBERT's, and one of transformers' classes.
+    let copy = copy_of("bert-pooler").add_tensors(
+        "model.safetensors",
+        &[("linear.weight", &[4, 16], numbers(64, 1)), ("qa_outputs.bias", &[1], vec![0.0])],
+    );
+    let encoder = load(copy.path(), &options("mean"));
+    assert_eq!(encoder.unexpected_tensors().into_iter().collect::<Vec<_>>(), ["linear.weight"]);
+}
+
 #[test]
 fn tensors_without_a_place_are_reported() {
     // ERNIE's task types, in a model that its configuration calls a BERT.
