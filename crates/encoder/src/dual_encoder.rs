@@ -114,7 +114,10 @@ impl DualEncoder {
             fingerprint.value("passage prompt", passage_prompt.as_bytes());
             fingerprint.finish()
         });
-        let query = match options.query_max_length {
+        let [of_queries, of_passages] = layouts;
+        // A length that was asked for holds for both roles.
+        let own_length = |length: Option<usize>| length.filter(|_| options.max_length.is_none());
+        let query = match options.query_max_length.or(own_length(of_queries.query_length)) {
             Some(length) => query.with_max_length(length).map_err(|error| match error {
                 EncoderError::Tokenizer(error @ TokenizerError::MaxLength { .. }) => {
                     EncoderError::QueryLength(error)
@@ -123,7 +126,10 @@ impl DualEncoder {
             })?,
             None => query,
         };
-        let [of_queries, of_passages] = layouts;
+        let passage = match own_length(of_passages.document_length) {
+            Some(length) => passage.with_max_length(length)?,
+            None => passage,
+        };
         let mut prompts = of_queries.prompts;
         prompts.extend(of_passages.prompts);
         let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);

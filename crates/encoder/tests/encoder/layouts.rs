@@ -181,6 +181,31 @@ fn a_pointer_of_git_lfs_says_so() {
     }
 }
 
+#[test]
+fn the_lengths_of_the_roles_are_those_of_sentence_transformers() {
+    let file = "sentence_bert_config.json";
+    let model = model().set(file, "query_length", json!(8)).set(file, "document_length", json!(16));
+    let lengths = |max_length, query_max_length| {
+        let options = LoadOptions { max_length, query_max_length, ..LoadOptions::default() };
+        let encoder = DualEncoder::load(model.path(), &options).unwrap();
+        [Role::Query, Role::Passage].map(|role| encoder.tower(role).max_length())
+    };
+    assert_eq!(lengths(None, None), [8, 16]);
+    assert_eq!(lengths(Some(12), None), [12, 12]);
+    assert_eq!(lengths(None, Some(4)), [4, 16]);
+    let harmless = json!({"text": {"padding": "max_length"}, "image": {"size": 3}});
+    let harmless = self::model().set(file, "processing_kwargs", harmless);
+    assert_eq!(fingerprint(&harmless), fingerprint(&self::model()));
+    for (key, value, named) in [
+        ("query_length", json!(0), "query_length is 0"),
+        ("query_expansion", json!({"strategy": "fixed"}), "query_expansion"),
+        ("processing_kwargs", json!({"text": {"max_length": 16}}), "\"max_length\" in processing_kwargs"),
+    ] {
+        let error = error(&self::model().set(file, key, value));
+        assert!(error.contains(named), "{error}");
+    }
+}
+
 /// As sentence-transformers cuts: after the scaling to unit length.
 #[test]
 fn an_uncut_vector_is_that_of_the_whole_model() {
@@ -204,6 +229,8 @@ fn the_settings_of_sentence_transformers_are_known() {
     let encoder = load(&model);
     assert_eq!(encoder.prompts().keys().collect::<Vec<_>>(), ["cls", "query"]);
     assert_eq!((encoder.default_prompt(), encoder.similarity()), (Some("cls"), Some("dot")));
+    let null = self::model().set(file, "prompts", json!({"query": null, "document": ""}));
+    assert_eq!(fingerprint(&null), fingerprint(&self::model()));
     let plain = load(&self::model());
     assert_eq!((plain.prompts().len(), plain.default_prompt(), plain.similarity()), (0, None, None));
 }
