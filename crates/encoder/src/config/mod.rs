@@ -1,5 +1,6 @@
 //! config.json: the architecture of a transformer encoder.
 
+mod ance;
 mod bert;
 mod modernbert;
 mod names;
@@ -129,7 +130,7 @@ pub(crate) struct TransformerConfig {
     pub(crate) task_types: usize,
     /// Keys and values in front of every text.
     pub(crate) prefix: Option<PrefixConfig>,
-    /// What DPR and REALM project their vectors to.
+    /// What ANCE, DPR and REALM project their vectors to.
     pub(crate) projection: Option<Projection>,
     /// Whether the weights belong to a cross-encoder or another classifier of texts.
     pub(crate) is_classifier: bool,

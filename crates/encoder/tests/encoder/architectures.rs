@@ -264,6 +264,39 @@ fn vector(encoder: &DualEncoder, text: &str) -> Vec<f32> {
     tower.encode(&[tower.tokenize(text).unwrap()]).unwrap()
 }
 
+/// Pyserini's: a linear layer and a norm over the first state (Xiong et al. 2021).
+#[test]
+fn ance_projects_and_norms_the_first_state() {
+    let plain = || copy_of("roberta").set("config.json", "layer_norm_eps", json!(1e-5));
+    let weight = numbers(768 * 16, 1);
+    let [bias, gain, shift] = [2, 3, 4].map(|seed| numbers(768, seed));
+    let ance = plain().add_tensors(
+        "model.safetensors",
+        &[
+            ("embeddingHead.weight", &[768, 16], weight.clone()),
+            ("embeddingHead.bias", &[768], bias.clone()),
+            ("norm.weight", &[768], gain.clone()),
+            ("norm.bias", &[768], shift.clone()),
+        ],
+    );
+    let encoder = load(ance.path(), &LoadOptions::default());
+    let tower = encoder.tower(Role::Passage);
+    assert_eq!((tower.dim(), tower.pooling(), tower.pooling_is_assumed()), (768, "cls".to_owned(), false));
+    assert!(encoder.unexpected_tensors().is_empty(), "{:?}", encoder.unexpected_tensors());
+    let text = "a dog for search";
+    let state = vector(&load(plain().path(), &options("cls")), text);
+    let projected: Vec<f64> = weight
+        .chunks_exact(16)
+        .zip(&bias)
+        .map(|(row, b)| {
+            f64::from(*b) + row.iter().zip(&state).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum::<f64>()
+        })
+        .collect();
+    let expected = layer_norm(&projected, &gain, &shift);
+    let error = relative_error(&vector(&encoder, text), &expected);
+    assert!(error < 1e-5, "{error:e}");
+}
+
 #[test]
 fn a_layer_norm_is_a_module() {
     let pooling = json!({"embedding_dimension": 16});
