@@ -172,8 +172,8 @@ pub(crate) struct PairScorer {
 #[pymethods]
 impl PairScorer {
     #[new]
-    #[pyo3(signature = (model, *, max_length=None, truncation="only_second", label=None, activation=None,
-                        dtype=None, device=Some("auto"), batch_tokens=None))]
+    #[pyo3(signature = (model, *, max_length=None, prompt=None, truncation="only_second", label=None,
+                        activation=None, dtype=None, device=Some("auto"), batch_tokens=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -182,6 +182,7 @@ impl PairScorer {
         truncation: &str,
         #[pyo3(from_py_with = whole)] label: Option<usize>,
         activation: Option<&str>,
+        prompt: Option<String>,
         dtype: Option<&str>,
         device: Option<&str>,
         #[pyo3(from_py_with = whole)] batch_tokens: Option<usize>,
@@ -191,6 +192,7 @@ impl PairScorer {
             truncation: truncation.parse().map_err(Failed::from)?,
             label,
             activation: activation.map(str::parse).transpose().map_err(Failed::from)?,
+            prompt,
             batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
             ..CrossEncoderOptions::default()
         };

@@ -264,6 +264,12 @@ def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
     assert [document["corpus_id"] for document in ranked] == order
     assert [document["text"] for document in ranked] == [documents[place] for place in order]
     assert all(type(document["score"]) is float for document in ranked)
+def test_a_prompt_is_put_before_queries(reranker: toller.CrossEncoder) -> None:
+    prompted = toller.CrossEncoder(FIXTURES / "cross-encoders/roberta", prompt="about ", activation=None)
+    assert prompted.predict(("ducks", "a dog")) == reranker.predict(("about ducks", "a dog"))
+    assert prompted.fingerprint != reranker.fingerprint
+
+
     assert reranker.rank("dogs", []) == []
     for texts in (["ab", "cd", "ef"], ["ab"], "ab", [("ab", "cd"), "ef"]):
         with pytest.raises(toller.InvalidArgument, match="texts in place of pairs"):

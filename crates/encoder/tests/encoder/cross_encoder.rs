@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::json;
 use toller_encoder::{
     CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, ScoreActivation,
 };

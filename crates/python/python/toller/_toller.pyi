@@ -80,6 +80,7 @@ class PairScorer:
         *,
         max_length: int | None = None,
         truncation: str = "only_second",
+        prompt: str | None = None,
         label: int | None = None,
         activation: str | None = None,
         dtype: str | None = None,

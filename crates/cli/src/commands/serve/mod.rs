@@ -33,6 +33,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("truncation", |flag| flag.requires("reranker")),
+    mut_arg("rerank_prompt", |flag| flag.requires("reranker")),
     mut_arg("label", |flag| flag.requires("reranker")),
     mut_arg("activation", |flag| flag.requires("reranker")),
     mut_arg("fusion_depth", |flag| flag.requires("dense")),
