@@ -1,5 +1,5 @@
-//! Reading the files of a model, which may be pointers of Git LFS: a clone without LFS has those in the place of
-//! large files.
+//! Reading the files of a model, which may be pointers of Git LFS: a clone without LFS has those in the place
+//! of large files.
 
 use std::path::Path;
 

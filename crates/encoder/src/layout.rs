@@ -133,8 +133,8 @@ impl Layout {
                 "Dropout" => {}
                 _ => {
                     let what = format!("module {index} of type {:?}", entry.class);
-                    let supported = "a Transformer, then Pooling, then any number of Dense, LayerNorm, Normalize \
-                                     and Dropout";
+                    let supported = "a Transformer, then Pooling, then any number of Dense, LayerNorm, \
+                                     Normalize and Dropout";
                     let path = directory.join("modules.json");
                     return Err(ModelError::unsupported(path, what, supported).into());
                 }
@@ -188,6 +188,13 @@ impl Layout {
             default_prompt: None,
             similarity: None,
             activation_class: None,
+        }
+    }
+
+    /// Scales the vectors to unit length, if that is not done.
+    pub(crate) fn normalize(&mut self) {
+        if self.modules.last() != Some(&Module::Normalize) {
+            self.modules.push(Module::Normalize);
         }
     }
 

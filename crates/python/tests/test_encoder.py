@@ -237,6 +237,16 @@ def test_an_assumed_pooling_is_a_warning() -> None:
     assert warnings[0].filename == __file__
 
 
+def test_vectors_are_scaled_if_asked_for(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(FIXTURES / "tiny-bert", model)
+    modules = json.loads((model / "modules.json").read_text())
+    (model / "modules.json").write_text(json.dumps(modules[:2]))
+    scaled, plain = toller.Encoder(model, normalize_embeddings=True), toller.Encoder(model)
+    assert scaled.fingerprint == toller.Encoder(FIXTURES / "tiny-bert").fingerprint != plain.fingerprint
+    assert scaled.encode("ducks").tobytes() == plain.encode("ducks", normalize_embeddings=True).tobytes()
+
+
 def test_encoders_are_pickled_as_their_names(encoder: toller.Encoder) -> None:
     again = pickle.loads(pickle.dumps(encoder))
     assert again.fingerprint == encoder.fingerprint
@@ -254,6 +264,12 @@ def test_tensors(encoder: toller.Encoder, reranker: toller.CrossEncoder) -> None
         assert scores.numpy().tobytes() == reranker.predict(inputs).tobytes()
 
 
+def test_a_prompt_is_put_before_queries(reranker: toller.CrossEncoder) -> None:
+    prompted = toller.CrossEncoder(FIXTURES / "cross-encoders/roberta", prompt="about ", activation=None)
+    assert prompted.predict(("ducks", "a dog")) == reranker.predict(("about ducks", "a dog"))
+    assert prompted.fingerprint != reranker.fingerprint
+
+
 def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
     documents = ["ducks swim", "", "a dog fetches ducks", "stocks fell"]
     scores = reranker.predict([("dogs and ducks", document) for document in documents])
@@ -264,12 +280,6 @@ def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
     assert [document["corpus_id"] for document in ranked] == order
     assert [document["text"] for document in ranked] == [documents[place] for place in order]
     assert all(type(document["score"]) is float for document in ranked)
-def test_a_prompt_is_put_before_queries(reranker: toller.CrossEncoder) -> None:
-    prompted = toller.CrossEncoder(FIXTURES / "cross-encoders/roberta", prompt="about ", activation=None)
-    assert prompted.predict(("ducks", "a dog")) == reranker.predict(("about ducks", "a dog"))
-    assert prompted.fingerprint != reranker.fingerprint
-
-
     assert reranker.rank("dogs", []) == []
     for texts in (["ab", "cd", "ef"], ["ab"], "ab", [("ab", "cd"), "ef"]):
         with pytest.raises(toller.InvalidArgument, match="texts in place of pairs"):

@@ -173,8 +173,7 @@ fn tensors_without_a_place_are_reported() -> Result<(), Box<dyn std::error::Erro
 
 /// As sentence-transformers saves a cross-encoder since its version 6.
 #[test]
-fn the_prompt_and_the_activation_are_those_of_sentence_transformers() -> Result<(), Box<dyn std::error::Error>>
-{
+fn the_prompt_and_the_activation_are_read_as_they_are_saved() -> Result<(), Box<dyn std::error::Error>> {
     let folder = fixture("cross-encoders/roberta");
     let modules = json!([{"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]);
     let settings = json!({

@@ -181,6 +181,27 @@ fn a_pointer_of_git_lfs_says_so() {
     }
 }
 
+/// A request for it, and a module, make the same model.
+#[test]
+fn vectors_are_scaled_to_unit_length_if_that_is_asked_for() {
+    let unscaled = || model().edit("modules.json", |modules| drop(modules.as_array_mut().unwrap().pop()));
+    let with = |model: &Copy, dim| {
+        let options = LoadOptions { normalize_embeddings: true, dim, ..LoadOptions::default() };
+        DualEncoder::load(model.path(), &options).unwrap()
+    };
+    let original = load(&model());
+    for model in [model(), unscaled()] {
+        assert_eq!(with(&model, None).fingerprint(), original.fingerprint());
+        let cut = with(&model, Some(8));
+        assert!(cut.tower(Role::Passage).normalizes() && cut.fingerprint() != original.fingerprint());
+    }
+    let tokens = [original.tower(Role::Passage).tokenize(TEXT).unwrap()];
+    let vector = |encoder: &DualEncoder| encoder.tower(Role::Passage).encode(&tokens).unwrap();
+    assert_eq!(vector(&with(&unscaled(), None)), vector(&original));
+    assert_ne!(vector(&load(&unscaled())), vector(&original));
+    assert_ne!(load(&unscaled()).fingerprint(), original.fingerprint());
+}
+
 #[test]
 fn the_lengths_of_the_roles_are_those_of_sentence_transformers() {
     let file = "sentence_bert_config.json";
