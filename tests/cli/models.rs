@@ -39,6 +39,47 @@ fn a_converted_dual_encoder_encodes_and_searches() {
     assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
 }
 
+/// Without scaling, a search by inner product is not the cosine that the model says.
+#[test]
+fn a_model_that_compares_by_cosine_is_scaled_if_that_is_asked_for() {
+    let workspace = Workspace::new();
+    let mut modules: Value = serde_json::from_slice(&workspace.read("tiny-bert/modules.json")).unwrap();
+    modules.as_array_mut().unwrap().pop();
+    workspace.write("tiny-bert/modules.json", modules.to_string());
+    let similarity = |name: &str| {
+        let settings = json!({"similarity_fn_name": name}).to_string();
+        workspace.write("tiny-bert/config_sentence_transformers.json", settings);
+    };
+    workspace.write("corpus.tsv", "a\tone\nb\tanother of the texts\n");
+    workspace.write("queries.tsv", "q\tone\n");
+    let encode = |store: &str| {
+        format!("encode --model tiny-bert --corpus corpus.tsv --corpus-format tsv --output {store}")
+    };
+    let search = |store: &str| {
+        format!("search --model tiny-bert --dense {store} --queries queries.tsv --output {store}.txt --quiet")
+    };
+    similarity("cosine");
+    let warning = "compares vectors by cosine";
+    workspace.runs(&encode("plain")).says([warning, "--normalize-embeddings scales them"]);
+    workspace.runs(&search("plain")).says([warning]);
+    let scaled = format!("{} --normalize-embeddings", encode("scaled"));
+    assert!(!workspace.runs(&scaled).stderr.contains(warning));
+    workspace.toller(&search("scaled")).fails(1, &["hint: ", "--normalize-embeddings"]);
+    let found = workspace.runs(&format!("{} --normalize-embeddings", search("scaled")));
+    assert!(!found.stderr.contains(warning), "{}", found.stderr);
+    let hits = workspace.hits::<f64>("scaled.txt");
+    assert_eq!(hits["q"][0].0, "a");
+    assert!((hits["q"][0].1 - 1.0).abs() < 1e-6, "{hits:?}");
+    // The scaling is a part of what a store is resumed with.
+    workspace
+        .toller(&format!("{} --normalize-embeddings", encode("plain")))
+        .fails(1, &["encoding.normalized"]);
+    similarity("manhattan");
+    workspace.runs(&search("plain")).says(["by manhattan distance, which is not supported"]);
+    similarity("dot");
+    assert!(!workspace.runs(&search("plain")).stderr.contains("warning"));
+}
+
 #[test]
 fn verify_compares_with_the_reference_and_with_what_is_expected() {
     let workspace = Workspace::new();

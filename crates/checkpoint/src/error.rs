@@ -46,6 +46,12 @@ pub enum ModelError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A pointer of Git LFS in the place of a file.
+    #[error("{} is a pointer of Git LFS, not the file itself", path.display())]
+    Pointer {
+        /// The pointer.
+        path: PathBuf,
+    },
     /// A tensor that the architecture needs is not among the weights.
     #[error("the weights in {} have no tensor {name:?}", path.display())]
     MissingTensor {
@@ -95,7 +101,10 @@ impl Explain for ModelError {
                 Setting::Model
             ),
             Self::Unsupported { supported, .. } => format!("supported: {supported}").into(),
-            Self::Weights { .. } => "download the model again; the file may be truncated".into(),
+            Self::Weights { .. } => {
+                "download the model again; the file may be truncated, or of another format".into()
+            }
+            Self::Pointer { .. } => "run `git lfs pull` in the model's directory".into(),
             Self::MissingTensor { .. } | Self::TensorShape { .. } => {
                 "config.json and the weights are not of the same model; check both".into()
             }
@@ -111,6 +120,7 @@ impl Explain for ModelError {
             | Self::Config { path, .. }
             | Self::Unsupported { path, .. }
             | Self::Weights { path, .. }
+            | Self::Pointer { path }
             | Self::MissingTensor { path, .. } => Some(ErrorPlace::of_file(path)),
             Self::TensorShape { .. } | Self::TensorLength { .. } => None,
         }

@@ -4,10 +4,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use toller_files::{FileError, read_regular};
 use toller_ir::in_words_of_json;
 
-use crate::ModelError;
+use crate::{ModelError, read_file};
 
 /// Reads a JSON file. `None` if there is no such file. A link that leads nowhere is an error: without its
 /// settings, the model would be another one.
@@ -30,8 +29,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelErr
 /// # Errors
 /// As for [`read_json`].
 pub fn required_json<T: DeserializeOwned>(path: &Path) -> Result<T, ModelError> {
-    let text = read_regular(path).map_err(FileError::on("read", path))?;
-    serde_json::from_slice(&text)
+    serde_json::from_slice(&read_file(path)?)
         .map_err(|error| ModelError::Config { problem: in_words_of_json(error), path: path.to_owned() })
 }
 

@@ -26,6 +26,15 @@ pub struct Parameters {
     prefix: String,
 }
 
+/// The heads that transformers' classes for pretraining and for other tasks have next to the encoder, or, as
+/// the pooler, in it.
+const HEADS: [&str; 19] = [
+    "classifier", "cls", "decoder", "discriminator_predictions", "generator_lm_head",
+    "generator_predictions", "head.dense", "head.norm", "lm_head", "pooler", "pre_classifier", "predictions",
+    "qa_classifier", "qa_outputs", "score", "seq_relationship", "vocab_layer_norm", "vocab_projector",
+    "vocab_transform",
+];
+
 enum Source {
     File(MappedTensor),
     Memory(Tensor),
@@ -70,10 +79,8 @@ impl Parameters {
         let prefix = match (prefixes.next(), prefixes.next()) {
             (Some(prefix), None) => prefix,
             (Some(one), Some(other)) => {
-                return Err(ModelError::Weights {
-                    path: self.origin.clone(),
-                    problem: format!("holds two encoders, {one:?} and {other:?}, where one is expected"),
-                });
+                let what = format!("a file with two encoders, {one:?} and {other:?},");
+                return Err(ModelError::unsupported(&*self.origin, what, "one encoder in a file"));
             }
             (None, _) => return Err(self.missing(anchor)),
         };
@@ -112,14 +119,18 @@ impl Parameters {
     /// # Errors
     /// As for [`Self::get`].
     pub fn get_by_full_name(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
-        // A tensor next to the encoder shares only the first levels of the prefix: `ctx_encoder.` of
-        // `ctx_encoder.bert_model.`.
-        let mut canonical = name;
+        self.take(self.canonical(name), name.to_owned(), shape)
+    }
+
+    /// A full name without the levels of the prefix. A tensor next to the encoder shares only the first ones:
+    /// `ctx_encoder.` of `ctx_encoder.bert_model.`.
+    fn canonical<'a>(&self, full_name: &'a str) -> &'a str {
+        let mut canonical = full_name;
         for level in self.prefix.split_inclusive('.') {
             let Some(inner) = canonical.strip_prefix(level) else { break };
             canonical = inner;
         }
-        self.take(canonical, name.to_owned(), shape)
+        canonical
     }
 
     /// A layer norm's tensor. Old files call `weight` and `bias` of a norm `gamma` and `beta`.
@@ -150,6 +161,11 @@ impl Parameters {
         let (path, tensor) = match self.tensors.get(full_name) {
             None => return Err(self.missing(full_name)),
             Some(Source::Memory(tensor)) => (&*self.origin, Ok(tensor.clone())),
+            Some(Source::File(tensor)) if !is_float(tensor.layout.dtype) => {
+                let what = format!("tensor {full_name:?} of {}", tensor.layout.dtype);
+                let supported = "floating-point numbers of 16 to 64 bits";
+                return Err(ModelError::unsupported(&*tensor.path, what, supported));
+            }
             Some(Source::File(tensor)) => (&*tensor.path, tensor.to_f32()),
         };
         // No branch per number, so that the compiler can vectorise the loop.
@@ -231,20 +247,27 @@ impl Parameters {
     /// The tensors under the prefix that were not taken, without the prefix. Tensors outside the prefix
     /// belong to heads.
     pub fn unused(&self) -> Vec<String> {
-        let taken = self.taken.borrow();
-        let taken: BTreeSet<&String> = taken.values().collect();
-        let unused = self.names().filter(|name| !taken.contains(name));
-        unused.filter_map(|name| name.strip_prefix(&self.prefix)).map(str::to_owned).collect()
+        let names = self.not_taken().into_iter();
+        names.filter_map(|name| name.strip_prefix(&self.prefix)).map(str::to_owned).collect()
     }
 
-    /// Those of [`Self::unused`] that a model of this architecture should not have: all but the pooler, which
-    /// most encoders do without, and buffers that old versions of transformers saved.
+    /// The tensors that were not taken, and that a model of this architecture should not have, without the
+    /// levels of the prefix. Heads of transformers' classes are known, and buffers that its old versions
+    /// saved; another head next to the encoder would change the vectors.
     pub fn unexpected(&self) -> Vec<String> {
-        let is_known = |name: &String| {
-            name.starts_with("pooler.")
+        let is_known = |name: &str| {
+            HEADS.iter().any(|head| name.strip_prefix(head).is_some_and(|rest| rest.starts_with('.')))
                 || ["position_ids", "token_type_ids", "inv_freq"].iter().any(|buffer| name.ends_with(buffer))
         };
-        self.unused().into_iter().filter(|name| !is_known(name)).collect()
+        let names = self.not_taken().into_iter().map(|name| self.canonical(name));
+        names.filter(|name| !is_known(name)).map(str::to_owned).collect()
+    }
+
+    /// The full names of the tensors that were not taken.
+    fn not_taken(&self) -> Vec<&String> {
+        let taken = self.taken.borrow();
+        let taken: BTreeSet<&String> = taken.values().collect();
+        self.names().filter(|name| !taken.contains(name)).collect()
     }
 
     fn full_name(&self, name: &str) -> String {

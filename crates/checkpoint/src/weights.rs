@@ -13,6 +13,7 @@ use toller_files::{FileError, names_in, open_regular};
 
 use crate::elements::{StoredTensor, Strided};
 use crate::json::required_json;
+use crate::read::check_pulled;
 use crate::{ModelError, Tensor, safetensors, torch};
 
 /// Where the data of a file's tensors lie, and where the elements lie in the data.
@@ -120,6 +121,7 @@ pub(crate) fn open_file(path: &Path) -> Result<BTreeMap<String, MappedTensor>, M
 fn map(path: &Path) -> Result<(Arc<Mmap>, Places), ModelError> {
     let file = open_regular(path).map_err(FileError::on("open", path))?;
     let map = toller_files::map(&file, path)?;
+    check_pulled(path, &map)?;
     let (format, places) = if path.extension().is_some_and(|extension| extension == "safetensors") {
         ("safetensors", safetensors::places(&map))
     } else if map.starts_with(b"PK") {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
+use toller_ir::Explain;
 
 const WORDS: &str = "embeddings.word_embeddings.weight";
 const NORM: &str = "embeddings.LayerNorm";
@@ -98,6 +99,9 @@ fn names_are_canonical_whatever_the_file_calls_them() {
         ("ctx_encoder.bert_model.pooler.dense.bias", tensor(&[2], 0.0)),
         ("ctx_encoder.bert_model.other", tensor(&[2], 0.0)),
         ("ctx_encoder.encode_proj.weight", tensor(&[1, 2], 3.0)),
+        ("ctx_encoder.linear.weight", tensor(&[1, 2], 0.0)),
+        ("cls.predictions.bias", tensor(&[2], 0.0)),
+        ("clsx.weight", tensor(&[2], 0.0)),
     ]);
     let parameters = parameters.find_prefix(WORDS).unwrap();
     parameters.get(WORDS, &[3, 2]).unwrap();
@@ -108,7 +112,7 @@ fn names_are_canonical_whatever_the_file_calls_them() {
     let expected = ["embeddings.LayerNorm.bias", "embeddings.LayerNorm.weight", WORDS, "encode_proj.weight"];
     assert_eq!(names, expected);
     assert_eq!(parameters.unused(), ["embeddings.position_ids", "other", "pooler.dense.bias"]);
-    assert_eq!(parameters.unexpected(), ["other"]);
+    assert_eq!(parameters.unexpected(), ["clsx.weight", "other", "linear.weight"]);
     let outside = parameters.outside();
     assert_eq!(outside.prefix(), "ctx_encoder.");
     assert!(outside.has("encode_proj.weight") && !outside.has(WORDS));
@@ -132,6 +136,17 @@ fn what_is_no_parameter_is_an_error() {
     assert!(error("none", &[2]).contains("no tensor \"none\""));
     assert_eq!(parameters.named().count(), 1);
     assert!(parameters.find_prefix("b").err().unwrap().to_string().contains("two encoders"));
+}
+
+#[test]
+fn types_that_are_not_read_are_named() {
+    let header = br#"{"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 2]].concat();
+    fs::write(folder.path().join("model.safetensors"), file).unwrap();
+    let error = Parameters::open(folder.path()).unwrap().get("a", &[2]).err().unwrap();
+    assert!(error.to_string().ends_with("tensor \"a\" of F8_E4M3 is not supported"), "{error}");
+    assert!(error.remedy().unwrap().to_string().contains("16 to 64 bits"));
 }
 
 #[test]

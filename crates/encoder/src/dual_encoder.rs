@@ -34,6 +34,8 @@ pub struct LoadOptions {
     pub query_model: Option<PathBuf>,
     /// Pool this way instead of the model's own.
     pub pooling: Option<TextPooling>,
+    /// Scale vectors to unit length, also those of a model that does not.
+    pub normalize_embeddings: bool,
     /// Keep this many first dimensions of every vector, scaled to unit length again if the model makes unit
     /// vectors (Matryoshka representations). `None` for the model's own number.
     pub dim: Option<usize>,
@@ -75,20 +77,23 @@ impl DualEncoder {
     /// When a file is missing or broken, or the model cannot be run as it was made to be run.
     pub fn load(directory: &Path, options: &LoadOptions) -> Result<Self, EncoderError> {
         let mut fingerprint = Fingerprint::new();
-        let read = |directory: &Path| {
+        let read = |directory: &Path, known: Option<&KnownModel>| {
             let mut layout = Layout::read(directory)?;
-            if let Some(known) = &options.known {
+            if let Some(known) = known {
                 layout.complete(known, options.pooling.is_some(), directory)?;
+            }
+            if options.normalize_embeddings {
+                layout.normalize();
             }
             Ok::<_, EncoderError>(layout)
         };
+        let known = options.known.as_deref();
         let mut passage_tower = None;
         let (query, passage, layouts) =
             if let Some(folders) = towers(directory, options.query_model.as_deref()) {
                 // A separate query model is another model: the manifest says nothing about it.
-                let own = options.query_model.is_some();
-                let query = if own { Layout::read(&folders[0])? } else { read(&folders[0])? };
-                let layouts = [query, read(&folders[1])?];
+                let known_query = known.filter(|_| options.query_model.is_none());
+                let layouts = [read(&folders[0], known_query)?, read(&folders[1], known)?];
                 let query = TextEncoder::load(&layouts[0], options, &mut fingerprint)?;
                 fingerprint.begin_part();
                 let passage = TextEncoder::load(&layouts[1], options, &mut fingerprint)?;
@@ -98,7 +103,7 @@ impl DualEncoder {
                 }
                 (query, passage, layouts)
             } else {
-                let layout = read(directory)?;
+                let layout = read(directory, known)?;
                 let tower = TextEncoder::load(&layout, options, &mut fingerprint)?;
                 (tower.clone(), tower, [layout.clone(), layout])
             };
@@ -114,7 +119,10 @@ impl DualEncoder {
             fingerprint.value("passage prompt", passage_prompt.as_bytes());
             fingerprint.finish()
         });
-        let query = match options.query_max_length {
+        let [of_queries, of_passages] = layouts;
+        // A length that was asked for holds for both roles.
+        let own_length = |length: Option<usize>| length.filter(|_| options.max_length.is_none());
+        let query = match options.query_max_length.or(own_length(of_queries.query_length)) {
             Some(length) => query.with_max_length(length).map_err(|error| match error {
                 EncoderError::Tokenizer(error @ TokenizerError::MaxLength { .. }) => {
                     EncoderError::QueryLength(error)
@@ -123,7 +131,10 @@ impl DualEncoder {
             })?,
             None => query,
         };
-        let [of_queries, of_passages] = layouts;
+        let passage = match own_length(of_passages.document_length) {
+            Some(length) => passage.with_max_length(length)?,
+            None => passage,
+        };
         let mut prompts = of_queries.prompts;
         prompts.extend(of_passages.prompts);
         let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);

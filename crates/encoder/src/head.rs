@@ -1,11 +1,16 @@
 //! The steps after the transformer: pooling, dense layers, norms, truncation, unit length.
 
+use std::path::Path;
+
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, NormParameters, Place, Pooling};
 
 use crate::EncoderError;
-use crate::layout::Module;
+use crate::modules::Module;
 use crate::transformer::name_tensor;
+
+/// The epsilon of torch's layer norms, which sentence-transformers' module does not change.
+const TORCH_EPSILON: f64 = 1e-5;
 
 /// Poolings, concatenated, and the steps from their result to a row of numbers. Without poolings, each token
 /// has a row of its own.
@@ -118,26 +123,41 @@ impl<B: Backend> Head<B> {
         module: &Module,
         fingerprint: &mut Fingerprint,
     ) -> Result<(), EncoderError> {
-        let Module::Dense { folder, config } = module else {
-            fingerprint.value("module", b"normalize");
-            self.steps.push(Step::Unit);
-            return Ok(());
-        };
-        if config.in_features != self.dim {
-            return Err(ModelError::Config {
-                path: folder.join("config.json"),
-                problem: format!(
-                    "takes {} dimensions, but what comes before makes {}",
-                    config.in_features, self.dim
-                ),
+        match module {
+            Module::Normalize => {
+                fingerprint.value("module", b"normalize");
+                self.steps.push(Step::Unit);
+                Ok(())
             }
-            .into());
+            Module::Dense { folder, config } => {
+                self.check_inputs(config.in_features, folder)?;
+                let parameters = Parameters::open(folder)?;
+                let weight = parameters.get("linear.weight", &[config.out_features, config.in_features])?;
+                let bias = config.bias.then(|| parameters.get("linear.bias", &[config.out_features]));
+                let bias = bias.transpose()?;
+                check_all_taken(&parameters, folder)?;
+                let (source, tensors) = ((&parameters, "linear"), (&weight, bias.as_ref()));
+                self.push_dense(backend, source, tensors, config.activation_function, fingerprint)
+            }
+            Module::LayerNorm { folder, config } => {
+                self.check_inputs(config.dimension, folder)?;
+                let parameters = Parameters::open(folder)?;
+                let part = |part: &str| parameters.get(&format!("norm.{part}"), &[config.dimension]);
+                let (weight, bias) = (part("weight")?, part("bias")?);
+                check_all_taken(&parameters, folder)?;
+                let (source, tensors) = ((&parameters, "norm"), (&weight, &bias));
+                self.push_norm(backend, source, tensors, TORCH_EPSILON, fingerprint)
+            }
         }
-        let parameters = Parameters::open(folder)?;
-        let weight = parameters.get("linear.weight", &[config.out_features, config.in_features])?;
-        let bias = config.bias.then(|| parameters.get("linear.bias", &[config.out_features])).transpose()?;
-        let (source, tensors) = ((&parameters, "linear"), (&weight, bias.as_ref()));
-        self.push_dense(backend, source, tensors, config.activation_function, fingerprint)
+    }
+
+    /// Refuses a module that takes other vectors than those that come before it.
+    fn check_inputs(&self, inputs: usize, folder: &Path) -> Result<(), ModelError> {
+        if inputs == self.dim {
+            return Ok(());
+        }
+        let problem = format!("takes {inputs} dimensions, but what comes before makes {}", self.dim);
+        Err(ModelError::Config { path: folder.join("config.json"), problem })
     }
 
     /// Keeps the first `dim` dimensions, before a scaling to unit length if that is the last step: the
@@ -192,5 +212,16 @@ impl<B: Backend> Head<B> {
             Step::Truncate(dim) => backend.truncate(scratch, rows, *dim)?,
             Step::Unit => backend.unit(scratch, rows)?,
         })
+    }
+}
+
+/// Refuses a module with a tensor that its configuration has no place for: it would have no effect.
+fn check_all_taken(parameters: &Parameters, folder: &Path) -> Result<(), ModelError> {
+    match parameters.unused().into_iter().next() {
+        None => Ok(()),
+        Some(name) => {
+            let problem = format!("the weights have {name:?}, which the configuration has no place for");
+            Err(ModelError::Config { path: folder.join("config.json"), problem })
+        }
     }
 }

@@ -8,7 +8,8 @@ use toller_nn::Pooling;
 use crate::Role;
 use crate::dual_encoder::prompt_names;
 use crate::error::{Contradiction, EncoderError};
-use crate::layout::{Layout, Module};
+use crate::layout::Layout;
+use crate::modules::Module;
 
 impl Layout {
     /// Takes pooling, normalisation, maximum length and prompts from the manifest if the directory does not
@@ -86,7 +87,8 @@ mod tests {
     use toller_nn::Pooling;
 
     use crate::EncoderError;
-    use crate::layout::{Layout, Module};
+    use crate::layout::Layout;
+    use crate::modules::Module;
     use toller_checkpoint::KnownModel;
 
     fn e5() -> KnownModel {

@@ -6,44 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 use toller_checkpoint::{Fingerprint, ModelError, read_json, read_modules, required_json};
-use toller_nn::{Activation, Pooling};
+use toller_nn::Pooling;
 use toller_tokenizer::{Tokenizer, TokenizerConfig, TokenizerError};
 
 use crate::EncoderError;
 use crate::config::TransformerConfig;
-
-/// A module after the pooling.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Module {
-    /// A dense layer, its weights in a separate folder.
-    Dense { folder: PathBuf, config: DenseConfig },
-    /// Scaling to unit length.
-    Normalize,
-}
-
-/// `config.json` of sentence-transformers' Dense module.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct DenseConfig {
-    pub(crate) in_features: usize,
-    pub(crate) out_features: usize,
-    #[serde(default = "yes")]
-    pub(crate) bias: bool,
-    #[serde(default = "tanh", deserialize_with = "activation")]
-    pub(crate) activation_function: Activation,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// sentence-transformers' own default is tanh.
-fn tanh() -> Activation {
-    Activation::Tanh
-}
-
-fn activation<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Activation, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-}
+use crate::modules::{DenseConfig, Module, PoolingConfig};
 
 /// How a text becomes a vector with this model.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +29,9 @@ pub(crate) struct Layout {
     pub(crate) is_plain: bool,
     /// `max_seq_length` of sentence_bert_config.json.
     pub(crate) max_length: Option<usize>,
+    /// The same for one role: `query_length` and `document_length`.
+    pub(crate) query_length: Option<usize>,
+    pub(crate) document_length: Option<usize>,
     pub(crate) lowercase: bool,
     /// Dimensions that are kept of a vector (`truncate_dim`).
     pub(crate) truncate_dim: Option<usize>,
@@ -69,15 +40,8 @@ pub(crate) struct Layout {
     pub(crate) default_prompt: Option<String>,
     /// How vectors are compared, by sentence-transformers' name for it.
     pub(crate) similarity: Option<String>,
-}
-
-/// `config.json` of sentence-transformers' Pooling module.
-struct PoolingConfig {
-    poolings: Vec<Pooling>,
-    pools_prompt: bool,
-    /// The width of the vectors that are pooled, where it is given.
-    width: Option<u64>,
-    path: PathBuf,
+    /// The Python class that sentence-transformers applies to the logits of pairs.
+    pub(crate) activation_class: Option<String>,
 }
 
 /// The names that the file has had. The first that exists counts, as in sentence-transformers.
@@ -91,16 +55,51 @@ const SENTENCE_BERT_CONFIGS: [&str; 7] = [
 #[serde(default)]
 struct SentenceBertConfig {
     max_seq_length: Option<usize>,
+    query_length: Option<usize>,
+    document_length: Option<usize>,
     do_lower_case: bool,
+    query_expansion: Option<Value>,
+    /// Arguments of the tokenizer, by the kind of input.
+    processing_kwargs: Option<BTreeMap<String, Value>>,
+}
+
+/// Arguments of a tokenizer that change no vector.
+const HARMLESS: [&str; 3] = ["padding", "pad_to_multiple_of", "return_tensors"];
+
+impl SentenceBertConfig {
+    fn read(path: &Path) -> Result<Option<Self>, ModelError> {
+        let Some(config) = read_json::<Self>(path)? else { return Ok(None) };
+        for (name, length) in [
+            ("max_seq_length", config.max_seq_length),
+            ("query_length", config.query_length),
+            ("document_length", config.document_length),
+        ] {
+            if length == Some(0) {
+                return Err(ModelError::Config { path: path.to_owned(), problem: format!("{name} is 0") });
+            }
+        }
+        let arguments = config.processing_kwargs.iter().flatten();
+        let of_texts = arguments.filter(|(kind, _)| ["text", "common"].contains(&kind.as_str()));
+        let mut names =
+            of_texts.filter_map(|(_, values)| values.as_object()).flat_map(|values| values.keys());
+        let changed = match names.find(|name| !HARMLESS.contains(&name.as_str())) {
+            Some(name) => Some(format!("{name:?} in processing_kwargs")),
+            None => config.query_expansion.as_ref().map(|_| "query_expansion".to_owned()),
+        };
+        let supported = "max_seq_length, query_length, document_length, do_lower_case";
+        changed.map_or(Ok(Some(config)), |what| Err(ModelError::unsupported(path, what, supported)))
+    }
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SentenceTransformersConfig {
-    prompts: Option<BTreeMap<String, String>>,
+    /// A prompt may be null, which is an empty one.
+    prompts: Option<BTreeMap<String, Option<String>>>,
     default_prompt_name: Option<String>,
     truncate_dim: Option<usize>,
     similarity_fn_name: Option<String>,
+    activation_fn: Option<String>,
 }
 
 impl Layout {
@@ -116,22 +115,26 @@ impl Layout {
             match class {
                 "Transformer" if index == 0 => layout.transformer = folder,
                 "Pooling" if layout.pooling.is_none() => {
-                    let config = read_pooling(&folder)?;
+                    let config = PoolingConfig::read(&folder)?;
                     layout.pooling = Some(config.poolings);
                     layout.pools_prompt = config.pools_prompt;
                     layout.pooled_width = config.width.map(|width| (width, config.path));
                 }
                 "Dense" if layout.pooling.is_some() => {
-                    let config = required_json(&folder.join("config.json"))?;
+                    let config = DenseConfig::read(&folder)?;
                     layout.modules.push(Module::Dense { folder, config });
+                }
+                "LayerNorm" if layout.pooling.is_some() => {
+                    let config = required_json(&folder.join("config.json"))?;
+                    layout.modules.push(Module::LayerNorm { folder, config });
                 }
                 "Normalize" if layout.pooling.is_some() => layout.modules.push(Module::Normalize),
                 // Dropout does nothing outside training.
                 "Dropout" => {}
                 _ => {
                     let what = format!("module {index} of type {:?}", entry.class);
-                    let supported =
-                        "a Transformer, then Pooling, then any number of Dense, Normalize and Dropout";
+                    let supported = "a Transformer, then Pooling, then any number of Dense, LayerNorm, \
+                                     Normalize and Dropout";
                     let path = directory.join("modules.json");
                     return Err(ModelError::unsupported(path, what, supported).into());
                 }
@@ -139,20 +142,20 @@ impl Layout {
         }
         let mut sentence_bert = SentenceBertConfig::default();
         for name in SENTENCE_BERT_CONFIGS {
-            let path = layout.transformer.join(name);
-            if let Some(config) = read_json(&path)? {
+            if let Some(config) = SentenceBertConfig::read(&layout.transformer.join(name))? {
                 sentence_bert = config;
-                if sentence_bert.max_seq_length == Some(0) {
-                    return Err(ModelError::Config { path, problem: "max_seq_length is 0".to_owned() }.into());
-                }
                 break;
             }
         }
         layout.max_length = sentence_bert.max_seq_length;
+        layout.query_length = sentence_bert.query_length;
+        layout.document_length = sentence_bert.document_length;
         layout.lowercase = sentence_bert.do_lower_case;
         let path = directory.join("config_sentence_transformers.json");
         let config: SentenceTransformersConfig = read_json(&path)?.unwrap_or_default();
-        layout.prompts = config.prompts.unwrap_or_default();
+        let prompts = config.prompts.unwrap_or_default().into_iter();
+        layout.prompts = prompts.map(|(name, prompt)| (name, prompt.unwrap_or_default())).collect();
+        layout.activation_class = config.activation_fn;
         layout.default_prompt = config.default_prompt_name;
         layout.similarity = config.similarity_fn_name;
         layout.truncate_dim = config.truncate_dim;
@@ -177,11 +180,21 @@ impl Layout {
             modules: Vec::new(),
             is_plain: true,
             max_length: None,
+            query_length: None,
+            document_length: None,
             lowercase: false,
             truncate_dim: None,
             prompts: BTreeMap::new(),
             default_prompt: None,
             similarity: None,
+            activation_class: None,
+        }
+    }
+
+    /// Scales the vectors to unit length, if that is not done.
+    pub(crate) fn normalize(&mut self) {
+        if self.modules.last() != Some(&Module::Normalize) {
+            self.modules.push(Module::Normalize);
         }
     }
 
@@ -230,49 +243,4 @@ pub(crate) fn check_length(asked: usize, config: &TransformerConfig) -> Result<u
         return Err(TokenizerError::MaxLength { asked, reason });
     }
     Ok(asked)
-}
-
-/// Reads the old form, a boolean for each pooling, and the new one, a name or a list of names.
-fn read_pooling(folder: &Path) -> Result<PoolingConfig, EncoderError> {
-    let path = folder.join("config.json");
-    let config: BTreeMap<String, Value> = required_json(&path)?;
-    let unsupported = |what: String| ModelError::unsupported(&path, what, Pooling::NAMES.join(", "));
-    let mut poolings = Vec::new();
-    match config.get("pooling_mode") {
-        Some(mode) => {
-            let names = match mode {
-                Value::Array(names) => names.clone(),
-                name => vec![name.clone()],
-            };
-            for name in names {
-                let pooling = name.as_str().and_then(|name| name.parse().ok());
-                poolings.push(pooling.ok_or_else(|| unsupported(format!("pooling_mode {name}")))?);
-            }
-        }
-        None => {
-            // sentence-transformers concatenates in this order.
-            for (key, pooling) in [
-                ("pooling_mode_cls_token", Pooling::Cls),
-                ("pooling_mode_max_tokens", Pooling::Max),
-                ("pooling_mode_mean_tokens", Pooling::Mean),
-                ("pooling_mode_mean_sqrt_len_tokens", Pooling::MeanSqrtLen),
-                ("pooling_mode_weightedmean_tokens", Pooling::WeightedMean),
-                ("pooling_mode_lasttoken", Pooling::LastToken),
-            ] {
-                if config.get(key) == Some(&Value::Bool(true)) {
-                    poolings.push(pooling);
-                }
-            }
-        }
-    }
-    if poolings.is_empty() {
-        return Err(unsupported("a pooling without a mode".to_owned()).into());
-    }
-    let width = ["word_embedding_dimension", "embedding_dimension"].iter().find_map(|key| config.get(*key));
-    Ok(PoolingConfig {
-        poolings,
-        pools_prompt: config.get("include_prompt") != Some(&Value::Bool(false)),
-        width: width.and_then(Value::as_u64),
-        path,
-    })
 }

@@ -12,6 +12,7 @@ mod head;
 mod input;
 mod known_layout;
 mod layout;
+mod modules;
 mod network;
 mod pooling;
 mod random;

@@ -142,6 +142,7 @@ impl TextEncoder {
             .into());
         }
         let config = TransformerConfig::read(&config_path)?.with_prefix(folder, options.new_prefix)?;
+        let config = config.with_ance_head(folder)?;
         layout.check_pooled_width(&config)?;
         config.fingerprint(fingerprint);
         let pooling = choose_pooling(layout, options, &config, &config_path)?;
@@ -428,6 +429,7 @@ fn choose_pooling(
     // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1); so is its pooler's
     // output.
     let is_dpr = config.model_type == ModelType::Dpr;
+    let is_of_first = is_dpr || config.has_ance_head();
     match options.pooling {
         Some(TextPooling::Pooler) => {
             return Ok(PoolingChoice { uses_pooler: !is_dpr, ..of_states(vec![Pooling::Cls]) });
@@ -438,7 +440,7 @@ fn choose_pooling(
     if let Some(poolings) = &layout.pooling {
         return Ok(of_states(poolings.clone()));
     }
-    if is_dpr {
+    if is_of_first {
         return Ok(of_states(vec![Pooling::Cls]));
     }
     if config.model_type == ModelType::Realm {

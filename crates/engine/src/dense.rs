@@ -97,6 +97,7 @@ impl Engine {
     ) -> Result<Arc<Pooled<DenseSearcher>>, EngineError> {
         let searcher = match queries.into() {
             QuerySource::Encoder { encoder, assume_model } => {
+                self.warn_of_similarity(&encoder);
                 let check = |store: &Store| match store.check_model(encoder.info()) {
                     Err(StoreError::UnknownModel { .. }) if assume_model => Ok(()),
                     // The same model with fewer dimensions has another fingerprint, too.

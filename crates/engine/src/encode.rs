@@ -112,6 +112,7 @@ impl Engine {
         options: &EncodeOptions,
         stop: &AtomicBool,
     ) -> Result<EncodeReport, EngineError> {
+        self.warn_of_similarity(encoder);
         let mut spec = encoder.store_spec(source, options)?;
         let writer = if options.overwrite {
             StoreWriter::overwrite(output, spec)?

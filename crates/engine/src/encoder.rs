@@ -29,6 +29,8 @@ pub struct EncoderOptions {
     pub prompt: Option<String>,
     /// How token states become a vector; `None` for the model's own way.
     pub pooling: Option<TextPooling>,
+    /// Scale vectors to unit length, also those of a model that does not.
+    pub normalize_embeddings: bool,
     /// Keep the first dimensions of every vector (Matryoshka representations); `None` for the model's own
     /// number.
     pub dim: Option<usize>,
@@ -166,6 +168,7 @@ impl Engine {
             max_length,
             prompt,
             pooling,
+            normalize_embeddings,
             dim,
             device,
             backend,
@@ -180,6 +183,7 @@ impl Engine {
             max_length,
             query_max_length: None,
             pooling,
+            normalize_embeddings,
             dim,
             new_prefix: None,
             prompt,
@@ -217,6 +221,18 @@ impl Engine {
         let model = CrossEncoder::load(&self.resolve(name)?.directory, options)?;
         self.warn_of_tensors(name, model.unexpected_tensors().iter().map(String::as_str));
         Ok(model)
+    }
+
+    /// Warns of a model whose vectors are compared in another way than stores are searched.
+    pub(crate) fn warn_of_similarity(&self, encoder: &Encoder) {
+        let is_unit = encoder.model.tower(Role::Passage).normalizes();
+        let similarity = match encoder.model.similarity() {
+            // Of vectors of unit length, these rank as the inner product does.
+            Some("cosine" | "euclidean") if is_unit => return,
+            Some(other @ ("cosine" | "euclidean" | "manhattan")) => other,
+            _ => return,
+        };
+        self.notify(Event::SimilarityNotUsed { model: &encoder.info.name, similarity });
     }
 
     /// Warns of tensors that a model's architecture has no place for.

@@ -52,6 +52,13 @@ pub enum Event<'a> {
         /// The model.
         model: &'a str,
     },
+    /// Vectors are ranked by their inner product, but the model's files say another similarity.
+    SimilarityNotUsed {
+        /// The model.
+        model: &'a str,
+        /// Sentence-transformers' name of the similarity.
+        similarity: &'a str,
+    },
     /// This many batches were computed in halves, since the device had too little memory for them.
     BatchesSplit(usize),
     /// A model has tensors that its architecture has no place for.

@@ -21,6 +21,17 @@ impl Event<'_> {
                 model.to_owned(),
                 Setting::Pooling
             ),
+            Self::SimilarityNotUsed { model, similarity: "cosine" } => remedy!(
+                "{} compares vectors by cosine, but makes vectors that are not of unit length, and the search \
+                 ranks by inner product: {} scales them, for passages and queries",
+                model.to_owned(),
+                Setting::NormalizeEmbeddings
+            ),
+            Self::SimilarityNotUsed { model, similarity } => format!(
+                "{model} compares vectors by {similarity} distance, which is not supported: the search ranks \
+                 by inner product"
+            )
+            .into(),
             Self::BatchesSplit(count) => remedy!(
                 "the GPU had too little memory for {} batches, which were computed in halves; {} makes batches \
                  smaller",

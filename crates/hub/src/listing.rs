@@ -6,15 +6,19 @@ use crate::directory::inside;
 
 /// Configuration and tokenizer files. Any of them may be absent.
 const SMALL_FILES: &[&str] = &[
-    "added_tokens.json", "config.json", "config_sentence_transformers.json", "merges.txt", "modules.json",
-    "sentencepiece.bpe.model", "special_tokens_map.json", "spiece.model", "tokenizer.json",
+    ADAPTER_CONFIG, "added_tokens.json", "config.json", "config_sentence_transformers.json", "merges.txt",
+    "modules.json", "sentencepiece.bpe.model", "special_tokens_map.json", "spiece.model", "tokenizer.json",
     "tokenizer_config.json", "vocab.json", "vocab.txt",
 ];
 
+/// PEFT's description of an adapter, and the adapter's weights.
+const ADAPTER_CONFIG: &str = "adapter_config.json";
+const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
+
 /// The files whose presence changes what a model means. A snapshot that other software cached in part is used
 /// without asking only if each is present or known to be absent.
-pub(crate) const DECISIVE_FILES: [&str; 3] =
-    ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"];
+pub(crate) const DECISIVE_FILES: [&str; 4] =
+    ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", ADAPTER_CONFIG];
 
 /// The files of a repository that a model needs: those of the root, of the folders of its modules, and of the
 /// two encoders of a dual model.
@@ -33,7 +37,10 @@ fn needed_of_folder<'a>(files: &'a [String], folder: &str) -> Vec<&'a str> {
     let prefix = inside(folder, "");
     let inside_folder = |file: &'a String| file.strip_prefix(&prefix).filter(|name| !name.contains('/'));
     let names: Vec<&str> = files.iter().filter_map(inside_folder).collect();
-    let chosen = choose_weights(&names);
+    let mut chosen = choose_weights(&names);
+    if names.contains(&ADAPTER_CONFIG) {
+        chosen.push(ADAPTER_WEIGHTS);
+    }
     files
         .iter()
         .filter(|file| inside_folder(file).is_some_and(|name| is_small(name) || chosen.contains(&name)))
@@ -72,6 +79,15 @@ mod tests {
             "model.safetensors", "modules.json", "sentence_bert_config.json", "tokenizer.json",
         ];
         assert_eq!(needed(&files, &modules), expected);
+    }
+
+    #[test]
+    fn an_adapter_is_part_of_its_model() {
+        let files = ["adapter_config.json", "adapter_model.safetensors", "config.json", "model.safetensors"]
+            .map(str::to_owned);
+        assert_eq!(needed(&files, &[]), files);
+        let without = files.get(1..).unwrap_or_default();
+        assert_eq!(needed(without, &[]), ["config.json", "model.safetensors"]);
     }
 
     #[test]

@@ -209,6 +209,7 @@ terms! {
         NewPositiveScore "new_positive_score": "The score from which on documents are positives.",
         NoDuplicates "no_duplicates": "Let no text occur twice in a batch.",
         Normalize "normalize": "How scores are normalized before they are combined.",
+        NormalizeEmbeddings "normalize_embeddings": "Scale vectors to unit length.",
         Output "output": "Where results are written.",
         Overwrite "overwrite": "Replace what is there.",
         Pooling "pooling": "How the states of tokens become one vector.",

@@ -25,8 +25,9 @@ pub(crate) struct DualEncoder {
 #[pymethods]
 impl DualEncoder {
     #[new]
-    #[pyo3(signature = (model, *, query_model=None, max_length=None, prompt=None, pooling=None, truncate_dim=None,
-                        dtype=None, device=Some("auto"), batch_tokens=None))]
+    #[pyo3(signature = (model, *, query_model=None, max_length=None, prompt=None, pooling=None,
+                        normalize_embeddings=false, truncate_dim=None, dtype=None, device=Some("auto"),
+                        batch_tokens=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -35,6 +36,7 @@ impl DualEncoder {
         #[pyo3(from_py_with = whole)] max_length: Option<usize>,
         prompt: Option<String>,
         pooling: Option<&str>,
+        normalize_embeddings: bool,
         #[pyo3(from_py_with = whole)] truncate_dim: Option<usize>,
         dtype: Option<&str>,
         device: Option<&str>,
@@ -45,6 +47,7 @@ impl DualEncoder {
             max_length: at_least_one("max_length", max_length)?,
             prompt,
             pooling: pooling.map(parse_pooling).transpose()?,
+            normalize_embeddings,
             dim: truncate_dim,
             device: parse_device(device.unwrap_or("auto"))?,
             backend: Backend::Native,
@@ -172,13 +175,14 @@ pub(crate) struct PairScorer {
 #[pymethods]
 impl PairScorer {
     #[new]
-    #[pyo3(signature = (model, *, max_length=None, truncation="only_second", label=None, activation=None,
-                        dtype=None, device=Some("auto"), batch_tokens=None))]
+    #[pyo3(signature = (model, *, max_length=None, prompt=None, truncation="only_second", label=None,
+                        activation=None, dtype=None, device=Some("auto"), batch_tokens=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
         model: std::path::PathBuf,
         #[pyo3(from_py_with = whole)] max_length: Option<usize>,
+        prompt: Option<String>,
         truncation: &str,
         #[pyo3(from_py_with = whole)] label: Option<usize>,
         activation: Option<&str>,
@@ -188,6 +192,7 @@ impl PairScorer {
     ) -> PyResult<Self> {
         let options = CrossEncoderOptions {
             max_length: at_least_one("max_length", max_length)?,
+            prompt,
             truncation: truncation.parse().map_err(Failed::from)?,
             label,
             activation: activation.map(str::parse).transpose().map_err(Failed::from)?,

@@ -237,6 +237,16 @@ def test_an_assumed_pooling_is_a_warning() -> None:
     assert warnings[0].filename == __file__
 
 
+def test_vectors_are_scaled_if_asked_for(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(FIXTURES / "tiny-bert", model)
+    modules = json.loads((model / "modules.json").read_text())
+    (model / "modules.json").write_text(json.dumps(modules[:2]))
+    scaled, plain = toller.Encoder(model, normalize_embeddings=True), toller.Encoder(model)
+    assert scaled.fingerprint == toller.Encoder(FIXTURES / "tiny-bert").fingerprint != plain.fingerprint
+    assert scaled.encode("ducks").tobytes() == plain.encode("ducks", normalize_embeddings=True).tobytes()
+
+
 def test_encoders_are_pickled_as_their_names(encoder: toller.Encoder) -> None:
     again = pickle.loads(pickle.dumps(encoder))
     assert again.fingerprint == encoder.fingerprint
@@ -252,6 +262,12 @@ def test_tensors(encoder: toller.Encoder, reranker: toller.CrossEncoder) -> None
         scores = reranker.predict(inputs, convert_to_tensor=True)
         assert isinstance(scores, torch.Tensor) and tuple(scores.shape) == shape
         assert scores.numpy().tobytes() == reranker.predict(inputs).tobytes()
+
+
+def test_a_prompt_is_put_before_queries(reranker: toller.CrossEncoder) -> None:
+    prompted = toller.CrossEncoder(FIXTURES / "cross-encoders/roberta", prompt="about ", activation=None)
+    assert prompted.predict(("ducks", "a dog")) == reranker.predict(("about ducks", "a dog"))
+    assert prompted.fingerprint != reranker.fingerprint
 
 
 def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:

@@ -75,7 +75,7 @@ impl Classified {
 
 /// The tokens of the first text of a pair, which is cut if it would leave no room for the second, and may be.
 fn first(model: &CrossEncoder, text: &str, cut: Cut) -> Result<TokenizedText, EncoderError> {
-    if cut.truncate { model.tokenize_query_cut(text) } else { model.tokenize(text) }
+    if cut.truncate { model.tokenize_query_cut(text) } else { model.tokenize_query(text) }
 }
 
 impl Scorer {

@@ -298,9 +298,10 @@ impl Explain for StoreError {
             ),
             Self::WrongModel { stored, given } if stored.name == given.name => remedy!(
                 "the name is the same, but not the weights or the way from tokens to a vector: give the model \
-                 and the options that the store was encoded with ({}, {}), or encode it again",
+                 and the options that the store was encoded with ({}, {}, {}), or encode it again",
                 Setting::Dim,
-                Setting::Pooling
+                Setting::Pooling,
+                Setting::NormalizeEmbeddings
             ),
             Self::WrongModel { stored, .. } => remedy!(
                 "search with `{}`, or encode the collection with the other model",

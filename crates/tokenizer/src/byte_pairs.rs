@@ -5,8 +5,7 @@ use std::path::Path;
 use tokenizers::models::bpe::{BPE, Merges};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::processors::roberta::RobertaProcessing;
-use toller_checkpoint::{Fingerprint, ModelError, required_json};
-use toller_files::FileError;
+use toller_checkpoint::{Fingerprint, ModelError, read_text, required_json};
 
 use super::TokenizerConfig;
 use super::special::{ROBERTA, Specials};
@@ -20,7 +19,7 @@ pub(super) fn byte_pairs(
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
     let merges_path = vocabulary_path.with_file_name("merges.txt");
     let vocabulary: std::collections::BTreeMap<String, u32> = required_json(vocabulary_path)?;
-    let text = std::fs::read_to_string(&merges_path).map_err(FileError::on("read", &merges_path))?;
+    let text = read_text(&merges_path)?;
     for (token, id) in &vocabulary {
         fingerprint.value(token, &id.to_le_bytes());
     }

@@ -22,12 +22,18 @@ pub struct TokenizerConfig {
     /// Whether special tokens in a text are text.
     #[serde(default)]
     pub(super) split_special_tokens: bool,
-    /// The Python class.
+    /// The Python class. Older models have it in config.json.
     pub(super) tokenizer_class: Option<String>,
     model_max_length: Option<f64>,
     truncation_side: Option<String>,
     #[serde(flatten)]
     other: BTreeMap<String, Value>,
+}
+
+/// config.json, as far as it matters here.
+#[derive(Deserialize)]
+struct ModelConfig {
+    tokenizer_class: Option<String>,
 }
 
 impl TokenizerConfig {
@@ -36,6 +42,10 @@ impl TokenizerConfig {
     pub fn read(folder: &Path) -> Result<Self, TokenizerError> {
         let path = folder.join("tokenizer_config.json");
         let mut config: Self = read_json(&path)?.unwrap_or_default();
+        if config.tokenizer_class.is_none() {
+            let model: Option<ModelConfig> = read_json(&folder.join("config.json"))?;
+            config.tokenizer_class = model.and_then(|model| model.tokenizer_class);
+        }
         if let Some(length) = config.model_max_length.filter(|length| *length < 1.0) {
             let problem = format!("model_max_length is {length}");
             return Err(ModelError::Config { path, problem }.into());
@@ -103,6 +113,11 @@ impl TokenizerConfig {
             tokens.filter_map(|(id, token)| Some((id.parse().ok()?, added_token(token, false)?))).collect();
         tokens.sort_by_key(|(id, _)| *id);
         tokens
+    }
+
+    /// How texts become words, in a tokenizer for Japanese: `basic` is BERT's way.
+    pub(super) fn words(&self) -> Option<&str> {
+        self.other.get("word_tokenizer_type")?.as_str()
     }
 
     /// `additional_special_tokens`, which newer files call `extra_special_tokens`.

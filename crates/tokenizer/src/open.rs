@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use toller_checkpoint::{Fingerprint, ModelError, ModelType, TOKENIZER_FILES};
-use toller_files::{FileError, read_regular};
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, TOKENIZER_FILES, read_file};
 
 use super::TokenizerConfig;
 use super::byte_pairs::byte_pairs;
@@ -43,7 +42,7 @@ fn tokenizer_json(
     config: &TokenizerConfig,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
-    let bytes = read_regular(path).map_err(FileError::on("read", path))?;
+    let bytes = read_file(path)?;
     let problem = |problem: String| ModelError::Config { problem, path: path.to_owned() };
     // First: the library panics on text that is not JSON in the place of a decoder.
     let mut value: Value = serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))?;

@@ -11,8 +11,7 @@ use tokenizers::pre_tokenizers::metaspace::{Metaspace, PrependScheme};
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::roberta::RobertaProcessing;
-use toller_checkpoint::{Fingerprint, ModelError, ModelType};
-use toller_files::FileError;
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_file};
 
 use super::TokenizerConfig;
 use super::special::{ROBERTA, Specials};
@@ -66,7 +65,7 @@ pub(super) fn sentence_piece(
     model_type: ModelType,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
-    let bytes = std::fs::read(path).map_err(FileError::on("read", path))?;
+    let bytes = read_file(path)?;
     fingerprint.value("sentencepiece model", &bytes);
     let problem = |problem: String| ModelError::Config { problem, path: path.to_owned() };
     let library = |error: tokenizers::Error| problem(error.to_string());

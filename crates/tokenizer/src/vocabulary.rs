@@ -7,8 +7,7 @@ use tokenizers::normalizers::bert::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::processors::template::TemplateProcessing;
-use toller_checkpoint::{Fingerprint, ModelError, ModelType};
-use toller_files::FileError;
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_text};
 
 use super::TokenizerConfig;
 use super::special::Specials;
@@ -40,6 +39,9 @@ const BERT_CLASSES: [&str; 10] = [
     "TokenizersBackend",
 ];
 
+/// Classes for which transformers has no fast tokenizer, so that it cannot write their `tokenizer.json`.
+const SLOW_CLASSES: [&str; 3] = ["BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer"];
+
 /// A word piece tokenizer from its vocabulary, a token a line (Devlin et al. 2019).
 ///
 /// `do_basic_tokenize` and `never_split` have no effect, as in transformers since 5.0 and in its fast
@@ -51,6 +53,10 @@ pub(super) fn word_piece(
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
     let config_error = |problem: String| ModelError::Config { problem, path: path.to_owned() };
+    if let Some(words) = config.words().filter(|words| *words != "basic") {
+        let what = format!("a tokenizer with word_tokenizer_type {words:?}");
+        return Err(ModelError::unsupported(path, what, "\"basic\", BERT's own words").into());
+    }
     let class = config.tokenizer_class.as_deref().map(|class| class.strip_suffix("Fast").unwrap_or(class));
     let is_mpnet = match class {
         Some("MPNetTokenizer") => true,
@@ -58,13 +64,15 @@ pub(super) fn word_piece(
         None => model_type == ModelType::Mpnet,
         Some(class) => {
             let what = format!("the tokenizer {class} without its tokenizer.json");
-            let supported = format!("MPNetTokenizer, {}; {}", BERT_CLASSES.join(", "), super::CONVERT);
-            let path = path.with_file_name("tokenizer_config.json");
+            let mut supported = format!("MPNetTokenizer, {}", BERT_CLASSES.join(", "));
+            if !SLOW_CLASSES.contains(&class) {
+                supported = format!("{supported}; {}", super::CONVERT);
+            }
             return Err(ModelError::unsupported(path, what, supported).into());
         }
     };
     let roles = if is_mpnet { MPNET } else { BERT };
-    let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
+    let text = read_text(path)?;
     fingerprint.value("vocab.txt", text.as_bytes());
 
     let vocabulary: Vec<(String, u32)> = text

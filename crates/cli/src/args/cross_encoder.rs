@@ -29,6 +29,10 @@ pub struct ScoringArgs {
     #[arg(long, value_name = "HOW", default_value_t)]
     truncation: PairTruncation,
 
+    /// Text to put before every query of a pair [default: the cross-encoder's own default prompt]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    rerank_prompt: Option<String>,
+
     /// Label whose score counts, from 0 [default: the only label, or the second of two]
     #[arg(long, value_name = "N")]
     label: Option<usize>,
@@ -71,6 +75,7 @@ impl ScoringArgs {
             truncation: self.truncation,
             label: self.label,
             activation: self.activation,
+            prompt: self.rerank_prompt.clone(),
             new_head: None,
             batch_tokens: machine.batch_tokens(),
             dtype,

@@ -25,7 +25,7 @@ pub struct DenseArgs {
     model: Option<ModelName>,
 
     /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
-    #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "dim", "dtype"])]
+    #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "normalize_embeddings", "dim", "dtype"])]
     query_vectors: Option<InputPath>,
 
     /// How to scan the vectors; every way gives the same hits and scores

@@ -31,6 +31,10 @@ pub struct ModelArgs {
     #[arg(long, value_name = "NAME", value_parser = pooling)]
     pub pooling: Option<TextPooling>,
 
+    /// Scale vectors to unit length, so that inner products are cosines, also where the model does not
+    #[arg(long)]
+    pub normalize_embeddings: bool,
+
     /// Keep the first N dimensions of every vector, normalized again if the model normalizes (Matryoshka)
     /// [default: all, or the model's own truncate_dim]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -42,13 +46,14 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     /// The flags of dual encoders, and whether they are given. The last one is of cross-encoders, too.
-    pub fn flags(&self) -> [(&'static str, bool); 5] {
-        let Self { max_length, prompt, query_model, pooling, dim, compute: _ } = self;
+    pub fn flags(&self) -> [(&'static str, bool); 6] {
+        let Self { max_length, prompt, query_model, pooling, normalize_embeddings, dim, compute: _ } = self;
         [
             ("--prompt", prompt.is_some()),
             ("--query-model", query_model.is_some()),
             ("--dim", dim.is_some()),
             ("--pooling", pooling.is_some()),
+            ("--normalize-embeddings", *normalize_embeddings),
             ("--max-length", max_length.is_some()),
         ]
     }
@@ -60,6 +65,7 @@ impl ModelArgs {
             max_length: self.max_length.map(|length| length as usize),
             prompt: self.prompt.clone(),
             pooling: self.pooling,
+            normalize_embeddings: self.normalize_embeddings,
             dim: self.dim.map(|dim| dim as usize),
             device: self.compute.device,
             backend: self.compute.backend,
@@ -99,7 +105,7 @@ pub fn load_cross_encoder(
     args: &ModelArgs,
     engine: &Engine,
 ) -> crate::Result<CrossEncoder> {
-    if let Some(flag) = first_given(args.flags().into_iter().take(4)) {
+    if let Some(flag) = first_given(args.flags().into_iter().take(5)) {
         return Err(UsageError::new(
             format!("{flag} is for dual encoders, and {} is a cross-encoder", source.directory.display()),
             format!("leave {flag} out"),

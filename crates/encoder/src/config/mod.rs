@@ -1,5 +1,6 @@
 //! config.json: the architecture of a transformer encoder.
 
+mod ance;
 mod bert;
 mod modernbert;
 mod names;
@@ -10,8 +11,7 @@ mod rope;
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_checkpoint::{Fingerprint, ModelError, ModelType};
-use toller_files::FileError;
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_text};
 use toller_ir::in_words_of_json;
 use toller_nn::{Activation, NormPlacement};
 
@@ -130,7 +130,7 @@ pub(crate) struct TransformerConfig {
     pub(crate) task_types: usize,
     /// Keys and values in front of every text.
     pub(crate) prefix: Option<PrefixConfig>,
-    /// What DPR and REALM project their vectors to.
+    /// What ANCE, DPR and REALM project their vectors to.
     pub(crate) projection: Option<Projection>,
     /// Whether the weights belong to a cross-encoder or another classifier of texts.
     pub(crate) is_classifier: bool,
@@ -174,7 +174,7 @@ fn yes() -> bool {
 impl TransformerConfig {
     /// Reads `config.json`.
     pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
-        let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
+        let text = read_text(path)?;
         Self::parse(&text).map_err(|refusal| {
             EncoderError::from(match refusal {
                 Refusal::Unsupported(what) => {

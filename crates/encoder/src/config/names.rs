@@ -55,6 +55,10 @@ pub(crate) struct ProjectionNames {
 pub(super) const DPR_PROJECTION: ProjectionNames =
     ProjectionNames { transformer: "bert_model.", dense: "encode_proj", norm: None };
 
+/// The norm has torch's epsilon, which is RoBERTa's too.
+pub(super) const ANCE_PROJECTION: ProjectionNames =
+    ProjectionNames { transformer: "roberta.", dense: "embeddingHead", norm: Some("norm") };
+
 pub(super) const REALM_PROJECTION: ProjectionNames =
     ProjectionNames { transformer: "realm.", dense: "cls.dense", norm: Some("cls.LayerNorm") };
 

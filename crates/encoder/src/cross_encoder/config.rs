@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 use toller_checkpoint::{ModelError, required_json};
 use toller_nn::{Activation, Pooling};
 
@@ -24,7 +25,8 @@ pub(crate) struct ClassifierConfig {
 
 #[derive(Deserialize)]
 struct Raw {
-    id2label: Option<BTreeMap<String, String>>,
+    /// The names may be numbers.
+    id2label: Option<BTreeMap<String, Value>>,
     num_labels: Option<usize>,
     sentence_transformers: Option<SentenceTransformers>,
     /// The same, before sentence-transformers 4.0.
@@ -86,6 +88,7 @@ impl ClassifierConfig {
 }
 
 /// The names in the order of their numbers, which must be 0, 1, 2, ...
-fn by_number(names: &BTreeMap<String, String>) -> Option<Vec<String>> {
-    (0..names.len()).map(|number| names.get(&number.to_string()).cloned()).collect()
+fn by_number(names: &BTreeMap<String, Value>) -> Option<Vec<String>> {
+    let name = |name: &Value| name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+    (0..names.len()).map(|number| names.get(&number.to_string()).map(name)).collect()
 }

@@ -37,6 +37,8 @@ pub struct CrossEncoderOptions {
     /// How the logits become a score. By default the logit for a model of one label, and the softmax's share
     /// of the label for a model of several.
     pub activation: Option<ScoreActivation>,
+    /// Put this before every query instead of the model's own default prompt.
+    pub prompt: Option<String>,
     /// Give the model, if it has no classifier, a new one to train. Of sentence-transformers' layout, only
     /// the transformer is taken then.
     pub new_head: Option<NewHead>,
@@ -65,7 +67,7 @@ pub struct NewHead {
 /// use toller_encoder::{CrossEncoder, CrossEncoderOptions};
 /// let model = CrossEncoder::load("ms-marco-MiniLM-L6-v2".as_ref(), &CrossEncoderOptions::default())?;
 /// // A query is tokenized once for all of its passages, a passage once for all of its queries.
-/// let query = model.tokenize("what do tollers do?")?;
+/// let query = model.tokenize_query("what do tollers do?")?;
 /// let passages = ["They retrieve.", "It tolls for thee."].map(|passage| model.tokenize(passage));
 /// let pairs = passages.into_iter().map(|passage| model.pair(&query, &passage?));
 /// let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
@@ -77,6 +79,8 @@ pub struct NewHead {
 pub struct CrossEncoder {
     tokenizer: Tokenizer,
     truncation: PairTruncation,
+    /// Put before every query.
+    prompt: String,
     network: Box<dyn Encode>,
     plan: ClassifierPlan,
     labels: Vec<String>,
@@ -155,6 +159,9 @@ impl CrossEncoder {
             return Err(ModelError::unsupported(config_path, what, supported).into());
         }
         let mut classifier = ClassifierConfig::read(&config_path)?;
+        if let Some(class) = &layout.activation_class {
+            classifier.activation_class = Some(class.clone());
+        }
         if let Some(new_head) = new_head {
             classifier = classifier.with_new_labels(new_head.labels);
         }
@@ -165,6 +172,10 @@ impl CrossEncoder {
         config.fingerprint(&mut fingerprint);
         let tokenizer = layout.tokenizer(options.max_length, &config, &mut fingerprint)?;
         tokenizer.check_pairs()?;
+        let prompt = options.prompt.as_deref().or(layout.prompt(&[])).unwrap_or_default().to_owned();
+        if !prompt.is_empty() {
+            fingerprint.value("prompt", prompt.as_bytes());
+        }
         let head = HeadPlan::new(&config, &classifier, &config_path)?;
         let labels = classifier.labels.len();
         let architecture = new_head
@@ -180,6 +191,7 @@ impl CrossEncoder {
             plan,
             tokenizer,
             truncation: options.truncation,
+            prompt,
             labels: classifier.labels,
             unexpected_tensors,
             new_class: architecture.map(|architecture| Class {
@@ -262,8 +274,15 @@ impl CrossEncoder {
         self.truncation
     }
 
-    /// Identifies the model by what determines its logits: weights, tokenizer and architecture. The maximum
-    /// length, the truncation and the way from logits to a score do not count.
+    /// The text before every query: the model's own default prompt, or the one that was asked for. May be
+    /// empty.
+    #[must_use]
+    pub fn prompt(&self) -> &str {
+        &self.prompt
+    }
+
+    /// Identifies the model by what determines its logits: weights, tokenizer, architecture and prompt. The
+    /// maximum length, the truncation and the way from logits to a score do not count.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
@@ -292,7 +311,7 @@ impl CrossEncoder {
         self.batch_tokens
     }
 
-    /// The tokens of a query or a passage, for any number of pairs.
+    /// The tokens of a passage, for any number of pairs.
     ///
     /// # Errors
     /// When the tokenizer fails.
@@ -300,13 +319,24 @@ impl CrossEncoder {
         Ok(self.tokenizer.tokenize(text, self.truncation)?)
     }
 
+    /// The same for a query, after the prompt.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn tokenize_query(&self, query: &str) -> Result<TokenizedText, EncoderError> {
+        if self.prompt.is_empty() {
+            return self.tokenize(query);
+        }
+        self.tokenize(&format!("{}{query}", self.prompt))
+    }
+
     /// The same for a query, which is cut to half of the room if it would leave no room for a passage and
     /// otherwise only passages are cut.
     ///
     /// # Errors
-    /// As [`Self::tokenize`].
+    /// As [`Self::tokenize_query`].
     pub fn tokenize_query_cut(&self, query: &str) -> Result<TokenizedText, EncoderError> {
-        let tokens = self.tokenize(query)?;
+        let tokens = self.tokenize_query(query)?;
         Ok(match self.truncation {
             PairTruncation::OnlySecond => self.tokenizer.leave_room(tokens)?,
             PairTruncation::LongestFirst => tokens,
@@ -363,12 +393,12 @@ impl CrossEncoder {
         self.dtype
     }
 
-    /// The tokens of a pair of texts: [`Self::tokenize`] of both, and [`Self::pair`].
+    /// The tokens of a pair of texts: [`Self::tokenize_query`], [`Self::tokenize`] and [`Self::pair`].
     ///
     /// # Errors
     /// As those.
     pub fn tokenize_pair(&self, query: &str, passage: &str) -> Result<Tokens, EncoderError> {
-        self.pair(&self.tokenize(query)?, &self.tokenize(passage)?)
+        self.pair(&self.tokenize_query(query)?, &self.tokenize(passage)?)
     }
 
     /// The logits of pairs: `[pairs, labels]`, row by row. The bits of a pair's logits depend only on the

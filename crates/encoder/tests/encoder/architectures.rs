@@ -239,6 +239,123 @@ fn matryoshka_keeps_the_first_dimensions() {
     }
 }
 
+/// Pseudo-random numbers from -0.5 to 0.5.
+fn numbers(count: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32 - 0.5
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// torch's layer norm, with its default epsilon.
+fn layer_norm(values: &[f64], weight: &[f32], bias: &[f32]) -> Vec<f64> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let centre = mean(values);
+    let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
+    let scale = 1.0 / (mean(&squares) + 1e-5).sqrt();
+    let parts = values.iter().zip(weight).zip(bias);
+    parts.map(|((value, w), b)| (value - centre) * scale * f64::from(*w) + f64::from(*b)).collect()
+}
+
+fn vector(encoder: &DualEncoder, text: &str) -> Vec<f32> {
+    let tower = encoder.tower(Role::Passage);
+    tower.encode(&[tower.tokenize(text).unwrap()]).unwrap()
+}
+
+/// Pyserini's: a linear layer and a norm over the first state (Xiong et al. 2021).
+#[test]
+fn ance_projects_and_norms_the_first_state() {
+    let plain = || copy_of("roberta").set("config.json", "layer_norm_eps", json!(1e-5));
+    let weight = numbers(768 * 16, 1);
+    let [bias, gain, shift] = [2, 3, 4].map(|seed| numbers(768, seed));
+    let ance = plain().add_tensors(
+        "model.safetensors",
+        &[
+            ("embeddingHead.weight", &[768, 16], weight.clone()),
+            ("embeddingHead.bias", &[768], bias.clone()),
+            ("norm.weight", &[768], gain.clone()),
+            ("norm.bias", &[768], shift.clone()),
+        ],
+    );
+    let encoder = load(ance.path(), &LoadOptions::default());
+    let tower = encoder.tower(Role::Passage);
+    assert_eq!((tower.dim(), tower.pooling(), tower.pooling_is_assumed()), (768, "cls".to_owned(), false));
+    assert!(encoder.unexpected_tensors().is_empty(), "{:?}", encoder.unexpected_tensors());
+    let text = "a dog for search";
+    let state = vector(&load(plain().path(), &options("cls")), text);
+    let projected: Vec<f64> = weight
+        .chunks_exact(16)
+        .zip(&bias)
+        .map(|(row, b)| {
+            f64::from(*b) + row.iter().zip(&state).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum::<f64>()
+        })
+        .collect();
+    let expected = layer_norm(&projected, &gain, &shift);
+    let error = relative_error(&vector(&encoder, text), &expected);
+    assert!(error < 1e-5, "{error:e}");
+}
+
+#[test]
+fn a_layer_norm_is_a_module() {
+    let pooling = json!({"embedding_dimension": 16});
+    let plain = copy_with_modules("bert-pooler", &pooling, &[]);
+    let [gain, shift] = [3, 4].map(|seed| numbers(16, seed));
+    let normed = copy_with_modules("bert-pooler", &pooling, &["LayerNorm"]);
+    normed.write("2_LayerNorm/config.json", &json!({"dimension": 16}));
+    let tensors = [("norm.weight", &[16][..], gain.clone()), ("norm.bias", &[16][..], shift.clone())];
+    let normed = normed.add_tensors("2_LayerNorm/model.safetensors", &tensors);
+    let text = "a dog for search";
+    let plain = load(plain.path(), &LoadOptions::default());
+    // A pooling without a mode is the mean.
+    assert_eq!(plain.tower(Role::Passage).pooling(), "mean");
+    let pooled: Vec<f64> = vector(&plain, text).into_iter().map(f64::from).collect();
+    let encoder = load(normed.path(), &LoadOptions::default());
+    let error = relative_error(&vector(&encoder, text), &layer_norm(&pooled, &gain, &shift));
+    assert!(error < 1e-5, "{error:e}");
+    let wide = normed.set("2_LayerNorm/config.json", "dimension", json!(8));
+    assert!(wide.error(&LoadOptions::default()).to_string().contains("takes 8 dimensions"));
+}
+
+#[test]
+fn what_a_dense_module_cannot_do_is_refused() {
+    let dense = |key: &str, value: Value| {
+        let copy = copy_with_modules("bert-pooler", &json!({"pooling_mode": "mean"}), &["Dense"]);
+        let config = json!({"in_features": 16, "out_features": 4, "bias": false});
+        copy.write("2_Dense/config.json", &config);
+        copy.set("2_Dense/config.json", key, value)
+            .add_tensors("2_Dense/model.safetensors", &[("linear.weight", &[4, 16], numbers(64, 1))])
+    };
+    let mut tower = load(dense("use_residual", json!(false)).path(), &LoadOptions::default());
+    assert_eq!(tower.tower(Role::Passage).dim(), 4);
+    tower = load(dense("module_output_name", json!("sentence_embedding")).path(), &LoadOptions::default());
+    assert_eq!(tower.tower(Role::Passage).dim(), 4);
+    for (key, value) in [
+        ("use_residual", json!(true)),
+        ("module_input_name", json!("token_embeddings")),
+        ("module_output_name", json!("scores")),
+    ] {
+        let error = dense(key, value.clone()).error(&LoadOptions::default());
+        let named = value.as_str().unwrap_or(key);
+        assert!(error.to_string().contains(named) && error.remedy().is_some(), "{error}");
+    }
+    let stray = [("residual.weight", &[4, 16][..], numbers(64, 1))];
+    let copy = dense("bias", json!(false)).add_tensors("2_Dense/model.safetensors", &stray);
+    assert!(copy.error(&LoadOptions::default()).to_string().contains("\"residual.weight\""));
+}
+
+#[test]
+fn heads_next_to_the_encoder_are_reported() {
+    // HF_ColBERT's, and one of transformers' classes.
+    let copy = copy_of("bert-pooler").add_tensors(
+        "model.safetensors",
+        &[("linear.weight", &[4, 16], numbers(64, 1)), ("qa_outputs.bias", &[1], vec![0.0])],
+    );
+    let encoder = load(copy.path(), &options("mean"));
+    assert_eq!(encoder.unexpected_tensors().into_iter().collect::<Vec<_>>(), ["linear.weight"]);
+}
+
 #[test]
 fn tensors_without_a_place_are_reported() {
     // ERNIE's task types, in a model that its configuration calls a BERT.

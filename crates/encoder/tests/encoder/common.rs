@@ -100,6 +100,24 @@ impl Copy {
         self
     }
 
+    /// Adds tensors to a file of weights, or makes it.
+    pub(crate) fn add_tensors(self, file: &str, tensors: &[(&str, &[usize], Vec<f32>)]) -> Self {
+        let path = self.path().join(file);
+        let bytes = fs::read(&path).unwrap_or_else(|_| b"\x02\0\0\0\0\0\0\0{}".to_vec());
+        let start = 8 + usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+        let mut header: Value = serde_json::from_slice(&bytes[8..start]).unwrap();
+        let mut data = bytes[start..].to_vec();
+        for (name, shape, values) in tensors {
+            let at = data.len();
+            data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            header[name] = json!({"dtype": "F32", "shape": shape, "data_offsets": [at, data.len()]});
+        }
+        let header = header.to_string();
+        let length = (header.len() as u64).to_le_bytes();
+        fs::write(&path, [&length[..], header.as_bytes(), &data].concat()).unwrap();
+        self
+    }
+
     /// The error that loading must end in.
     pub(crate) fn error(&self, options: &LoadOptions) -> EncoderError {
         DualEncoder::load(self.path(), options).err().unwrap()

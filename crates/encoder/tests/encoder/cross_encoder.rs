@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::json;
 use toller_encoder::{
     CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, ScoreActivation,
 };
@@ -162,21 +163,50 @@ fn a_query_that_leaves_no_room_is_an_error_unless_both_may_be_cut() -> Result<()
 #[test]
 fn tensors_without_a_place_are_reported() -> Result<(), Box<dyn std::error::Error>> {
     let copy = Copy::of(&fixture("cross-encoders/bert"));
-    let file = copy.path().join("model.safetensors");
-    let bytes = std::fs::read(&file)?;
-    let start = 8 + usize::try_from(u64::from_le_bytes(bytes[..8].try_into()?))?;
-    let mut header: serde_json::Value = serde_json::from_slice(&bytes[8..start])?;
-    let end = bytes.len() - start;
-    // What is outside of the encoder belongs to other heads.
-    for (name, at) in [("bert.adapter.weight", end), ("other.weight", end + 4)] {
-        header[name] = serde_json::json!({"dtype": "F32", "shape": [1], "data_offsets": [at, at + 4]});
-    }
-    let header = header.to_string();
-    let parts = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &bytes[start..], &[0; 8]];
-    std::fs::write(&file, parts.concat())?;
+    let stray = ["bert.adapter.weight", "cls.predictions.bias", "other.weight"];
+    let copy = copy.add_tensors("model.safetensors", &stray.map(|name| (name, &[1][..], vec![0.0])));
     let options = CrossEncoderOptions { label: Some(0), ..CrossEncoderOptions::default() };
     let model = CrossEncoder::load(copy.path(), &options)?;
-    assert_eq!(model.unexpected_tensors(), ["adapter.weight"]);
+    assert_eq!(model.unexpected_tensors(), ["adapter.weight", "other.weight"]);
+    Ok(())
+}
+
+/// As sentence-transformers saves a cross-encoder since its version 6.
+#[test]
+fn the_prompt_and_the_activation_are_read_as_they_are_saved() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = fixture("cross-encoders/roberta");
+    let modules = json!([{"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]);
+    let settings = json!({
+        "prompts": {"query": "find: ", "document": "no: "},
+        "default_prompt_name": "query",
+        "activation_fn": "torch.nn.modules.linear.Identity",
+    });
+    let copy = Copy::of(&folder).set("config.json", "id2label", json!({"0": 0}));
+    let copy = copy.set("config.json", "sentence_transformers", json!({"activation_fn": "torch.nn.Sigmoid"}));
+    let copy = copy.edit("modules.json", |file| *file = modules);
+    let copy = copy.edit("config_sentence_transformers.json", |file| *file = settings);
+    let load = |path: &Path, prompt: Option<&str>| {
+        let activation = Some(ScoreActivation::Configured);
+        let prompt = prompt.map(str::to_owned);
+        CrossEncoder::load(
+            path,
+            &CrossEncoderOptions { prompt, activation, ..CrossEncoderOptions::default() },
+        )
+    };
+    let (plain, prompted) = (load(&folder, None)?, load(copy.path(), None)?);
+    assert_eq!((plain.prompt(), prompted.prompt()), ("", "find: "));
+    let pair = prompted.tokenize_pair("the dog", "no: dogs")?;
+    assert_eq!(pair, plain.tokenize_pair("find: the dog", "no: dogs")?);
+    assert_eq!(
+        prompted.pair(&prompted.tokenize_query_cut("the dog")?, &prompted.tokenize("no: dogs")?)?,
+        pair
+    );
+    let pair = [pair];
+    assert_eq!(prompted.score(&pair)?, prompted.logits(&pair)?);
+    assert_eq!(prompted.labels(), ["0"]);
+    assert_ne!(prompted.fingerprint(), plain.fingerprint());
+    assert_eq!(load(copy.path(), Some(""))?.fingerprint(), plain.fingerprint());
+    assert_eq!(load(&folder, Some("find: "))?.fingerprint(), prompted.fingerprint());
     Ok(())
 }
 

@@ -168,6 +168,65 @@ fn what_is_no_weights_file_says_so() {
     assert!(error.to_string().contains("model.safetensors") && error.remedy().is_some());
 }
 
+/// What a clone without Git LFS has in the place of files.
+#[test]
+fn a_pointer_of_git_lfs_says_so() {
+    for file in ["model.safetensors", "tokenizer.json", "config.json", "modules.json"] {
+        let model = model();
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 123\n";
+        fs::write(model.path().join(file), pointer).unwrap();
+        let error = model.error(&LoadOptions::default());
+        assert!(error.to_string().contains(&format!("{file} is a pointer of Git LFS")), "{error}");
+        assert!(error.remedy().unwrap().to_string().contains("git lfs pull"));
+    }
+}
+
+/// A request for it, and a module, make the same model.
+#[test]
+fn vectors_are_scaled_to_unit_length_if_that_is_asked_for() {
+    let unscaled = || model().edit("modules.json", |modules| drop(modules.as_array_mut().unwrap().pop()));
+    let with = |model: &Copy, dim| {
+        let options = LoadOptions { normalize_embeddings: true, dim, ..LoadOptions::default() };
+        DualEncoder::load(model.path(), &options).unwrap()
+    };
+    let original = load(&model());
+    for model in [model(), unscaled()] {
+        assert_eq!(with(&model, None).fingerprint(), original.fingerprint());
+        let cut = with(&model, Some(8));
+        assert!(cut.tower(Role::Passage).normalizes() && cut.fingerprint() != original.fingerprint());
+    }
+    let tokens = [original.tower(Role::Passage).tokenize(TEXT).unwrap()];
+    let vector = |encoder: &DualEncoder| encoder.tower(Role::Passage).encode(&tokens).unwrap();
+    assert_eq!(vector(&with(&unscaled(), None)), vector(&original));
+    assert_ne!(vector(&load(&unscaled())), vector(&original));
+    assert_ne!(load(&unscaled()).fingerprint(), original.fingerprint());
+}
+
+#[test]
+fn the_lengths_of_the_roles_are_those_of_sentence_transformers() {
+    let file = "sentence_bert_config.json";
+    let model = model().set(file, "query_length", json!(8)).set(file, "document_length", json!(16));
+    let lengths = |max_length, query_max_length| {
+        let options = LoadOptions { max_length, query_max_length, ..LoadOptions::default() };
+        let encoder = DualEncoder::load(model.path(), &options).unwrap();
+        [Role::Query, Role::Passage].map(|role| encoder.tower(role).max_length())
+    };
+    assert_eq!(lengths(None, None), [8, 16]);
+    assert_eq!(lengths(Some(12), None), [12, 12]);
+    assert_eq!(lengths(None, Some(4)), [4, 16]);
+    let harmless = json!({"text": {"padding": "max_length"}, "image": {"size": 3}});
+    let harmless = self::model().set(file, "processing_kwargs", harmless);
+    assert_eq!(fingerprint(&harmless), fingerprint(&self::model()));
+    for (key, value, named) in [
+        ("query_length", json!(0), "query_length is 0"),
+        ("query_expansion", json!({"strategy": "fixed"}), "query_expansion"),
+        ("processing_kwargs", json!({"text": {"max_length": 16}}), "\"max_length\" in processing_kwargs"),
+    ] {
+        let error = error(&self::model().set(file, key, value));
+        assert!(error.contains(named), "{error}");
+    }
+}
+
 /// As sentence-transformers cuts: after the scaling to unit length.
 #[test]
 fn an_uncut_vector_is_that_of_the_whole_model() {
@@ -191,6 +250,8 @@ fn the_settings_of_sentence_transformers_are_known() {
     let encoder = load(&model);
     assert_eq!(encoder.prompts().keys().collect::<Vec<_>>(), ["cls", "query"]);
     assert_eq!((encoder.default_prompt(), encoder.similarity()), (Some("cls"), Some("dot")));
+    let null = self::model().set(file, "prompts", json!({"query": null, "document": ""}));
+    assert_eq!(fingerprint(&null), fingerprint(&self::model()));
     let plain = load(&self::model());
     assert_eq!((plain.prompts().len(), plain.default_prompt(), plain.similarity()), (0, None, None));
 }

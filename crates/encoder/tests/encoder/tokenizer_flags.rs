@@ -80,6 +80,14 @@ fn what_is_made_for_other_tokens_is_refused() {
         load(folder.path()).err().unwrap().to_string()
     };
     assert!(error(json!({"tokenizer_class": "BertJapaneseTokenizer"})).contains("BertJapaneseTokenizer"));
+    assert!(error(json!({"word_tokenizer_type": "mecab"})).contains("word_tokenizer_type \"mecab\""));
+    // The class may be in config.json. A hint that transformers cannot follow is none.
+    for (class, has_hint) in [("BertJapaneseTokenizer", false), ("RoCBertTokenizer", true)] {
+        let folder = with_config("bert", &json!({})).set("config.json", "tokenizer_class", json!(class));
+        let error = load(folder.path()).err().unwrap();
+        assert!(error.to_string().contains(class), "{error}");
+        assert_eq!(error.remedy().unwrap().to_string().contains("save_pretrained"), has_hint, "{class}");
+    }
     let wrong_id = json!({"added_tokens_decoder": {"999": {"content": "new"}}});
     assert!(error(wrong_id).contains("999"));
     assert!(error(json!({"cls_token": "[NOT THERE]"})).contains("[NOT THERE]"));

@@ -38,7 +38,7 @@ impl<'a> Scorer<'a> {
     }
 
     pub(super) fn query(&self, text: &str) -> Result<TokenizedText, EncoderError> {
-        if self.cut_queries { self.model.tokenize_query_cut(text) } else { self.model.tokenize(text) }
+        if self.cut_queries { self.model.tokenize_query_cut(text) } else { self.model.tokenize_query(text) }
     }
 
     pub(super) fn passage(&self, text: &str) -> Result<PassageTokens, EncoderError> {

@@ -26,7 +26,8 @@ _UNSET: dict[str, Any] = {
 class CrossEncoder(PairScorer):
     """A cross-encoder: pairs of a query and a passage to scores, float32 [pairs].
 
-    `model` is a directory or an id of the Hugging Face hub. Pairs are cut to `max_length` tokens: by default only
+    `model` is a directory or an id of the Hugging Face hub. `prompt` is put before every query, instead of the model's
+    own default prompt. Pairs are cut to `max_length` tokens: by default only
     the passage (`truncation="only_second"`), else the longer text first ("longest_first"). `label` is the number
     of the label whose score counts. `activation` makes scores of logits: configured (as sentence-transformers
     reads the model's configuration), logit, sigmoid or softmax; None is what `toller rerank` does, the logit of
@@ -40,6 +41,7 @@ class CrossEncoder(PairScorer):
         model: Any,
         *,
         max_length: int | None = None,
+        prompt: str | None = None,
         truncation: str = "only_second",
         label: int | None = None,
         activation: str | None = "configured",
@@ -49,6 +51,7 @@ class CrossEncoder(PairScorer):
     ) -> CrossEncoder:
         options: dict[str, Any] = {
             "max_length": max_length,
+            "prompt": prompt,
             "truncation": truncation,
             "label": label,
             "activation": activation,

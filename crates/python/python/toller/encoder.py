@@ -34,9 +34,10 @@ class Encoder(DualEncoder):
     `model` is a directory, a name that Toller knows, or an id of the Hugging Face hub. `query_model` encodes
     queries, if it is another model. Texts are cut after `max_length` tokens, special tokens included. `prompt`
     replaces the model's own prompts. `pooling` is cls, mean, max, lasttoken or another of sentence-transformers'
-    names, and `truncate_dim` keeps the first numbers of each vector (Matryoshka). `device` is auto, cpu, cuda,
-    cuda:N or cuda:all (None is auto), and `dtype` is what the model computes in: f32, f16, bf16 or int8; by default
-    f32 on the CPU and f16 on a GPU. A batch has at most `batch_tokens` tokens.
+    names, `normalize_embeddings` scales vectors to length one where the model does not (`--normalize-embeddings`), and
+    `truncate_dim` keeps the first numbers of each vector (Matryoshka). `device` is auto, cpu, cuda, cuda:N or cuda:all
+    (None is auto), and `dtype` is what the model computes in: f32, f16, bf16 or int8; by default f32 on the CPU and
+    f16 on a GPU. A batch has at most `batch_tokens` tokens.
 
     A vector depends only on its text: it has the same bits in any batch, and as `toller encode` writes it. Of a model
     that scales vectors to length one, cut vectors have two forms. Those of `encode` are cut after the scaling, as in
@@ -54,6 +55,7 @@ class Encoder(DualEncoder):
         max_length: int | None = None,
         prompt: str | None = None,
         pooling: str | None = None,
+        normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
         dtype: str | None = None,
         device: str | None = "auto",
@@ -64,6 +66,7 @@ class Encoder(DualEncoder):
             "max_length": max_length,
             "prompt": prompt,
             "pooling": pooling,
+            "normalize_embeddings": normalize_embeddings,
             "truncate_dim": truncate_dim,
             "dtype": dtype,
             "device": device or "auto",

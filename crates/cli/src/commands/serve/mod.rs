@@ -33,6 +33,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("truncation", |flag| flag.requires("reranker")),
+    mut_arg("rerank_prompt", |flag| flag.requires("reranker")),
     mut_arg("label", |flag| flag.requires("reranker")),
     mut_arg("activation", |flag| flag.requires("reranker")),
     mut_arg("fusion_depth", |flag| flag.requires("dense")),
@@ -202,10 +203,10 @@ impl ServeArgs {
             return Err(UsageError::new(message, "give --model or --reranker, or leave it out"));
         }
         let ModelArgs { compute, .. } = &self.model_args;
-        let [prompt, query_model, dim, pooling, max_length] = self.model_args.flags();
+        let [of_encoder @ .., max_length] = self.model_args.flags();
         let compute = compute.flags().into_iter().filter(|(flag, _)| *flag != "--device");
         let of_both = compute.chain([max_length]).filter(|_| self.reranker.is_none());
-        let unused = [prompt, query_model, dim, pooling].into_iter().chain(of_both);
+        let unused = of_encoder.into_iter().chain(of_both);
         match first_given(unused.filter(|_| self.model.is_none())) {
             None => Ok(()),
             Some(flag) => Err(UsageError::new(

@@ -157,6 +157,7 @@ fn join(
 /// The expected output in a model's directory, which holds for the model without changes.
 fn expected_of(directory: &Path, flags: &ModelArgs) -> Option<PathBuf> {
     let is_as_it_is = flags.pooling.is_none()
+        && !flags.normalize_embeddings
         && flags.dim.is_none()
         && flags.prompt.is_none()
         && flags.max_length.is_none()
