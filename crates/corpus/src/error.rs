@@ -31,8 +31,10 @@ named! {
         InvalidUtf8 = "invalid UTF-8",
         /// A line or record over [`max_line_bytes`](crate::ReadOptions::max_line_bytes).
         TooLong = "line too long",
-        /// A column or field that the format requires is not there.
-        MissingField = "missing column",
+        /// A column that the format requires is not there.
+        MissingColumn = "missing column",
+        /// A record has none of a field's names.
+        MissingField = "missing field",
         /// More columns than the format has.
         ExtraColumn = "extra column",
         /// Columns between spaces, where an identifier seems to hold spaces, too.
@@ -70,7 +72,15 @@ impl BadKind {
                  count and skip it",
                 skip
             ),
-            Self::MissingField | Self::ExtraColumn | Self::Malformed => remedy!(
+            Self::MissingField => remedy!(
+                "if the fields have other names, give them with {} and {}; if the file has another format, \
+                 name it with {}; pass {} to count and skip such records",
+                Setting::IdColumn,
+                Setting::TextColumn,
+                Setting::Format,
+                skip
+            ),
+            Self::MissingColumn | Self::ExtraColumn | Self::Malformed => remedy!(
                 "if the file has another format, name it with {}; pass {} to count and skip such lines",
                 Setting::Format,
                 skip
@@ -146,7 +156,7 @@ impl Wrong {
 
     /// A line with `found` columns where there should be `wanted`.
     pub(crate) fn width(found: usize, wanted: usize, line: &str, expected: impl Into<String>) -> Self {
-        let kind = if found < wanted { BadKind::MissingField } else { BadKind::ExtraColumn };
+        let kind = if found < wanted { BadKind::MissingColumn } else { BadKind::ExtraColumn };
         let found = format!("{} in {}", counted(found, "column"), excerpt(line.as_bytes()));
         Self::new(kind, found, expected)
     }

@@ -240,8 +240,8 @@ fn trec_documents() -> Outcome {
         [passage("FT911-1", "FT 14 MAY / R&D", "one\n two &hyph; 1 < 2\n\nthree"), passage("2", "", "")];
     assert_eq!(passages("ft911", sgml)?, expected);
     assert_eq!(passages("docs.xml", format!("<?xml version='1.0'?>\n<root>\n{sgml}</root>\n"))?, expected);
-    assert_error(passages("d", "<doc>\n<docno>1</docno></doc>"), &["d, line 1", "missing column", "<text>"]);
-    assert_error(passages("d", "<doc>\n<text>a</text></doc>"), &["d, line 1", "missing column", "<docno>"]);
+    assert_error(passages("d", "<doc>\n<docno>1</docno></doc>"), &["d, line 1", "missing field", "<text>"]);
+    assert_error(passages("d", "<doc>\n<text>a</text></doc>"), &["d, line 1", "missing field", "<docno>"]);
     assert_error(
         passages("d", "<doc><docno>1</docno><text>a</text>\n"),
         &["d, line 1", "</doc>", "end of the file"],
@@ -313,13 +313,13 @@ fn blank_lines_among_json_lines_are_skipped() -> Outcome {
 #[test]
 fn bad_lines_of_tsv() {
     let bad = |line: &[u8], kind, parts: &[&str]| bad_line("c.tsv", "1\ta", line, kind, parts);
-    bad(b"2", BadKind::MissingField, &["1 column in \"2\"", "2 tab-separated columns (id, text)"]);
+    bad(b"2", BadKind::MissingColumn, &["1 column in \"2\"", "2 tab-separated columns (id, text)"]);
     bad(b"2\tb\tc", BadKind::ExtraColumn, &["3 columns"]);
     bad(b"\tb", BadKind::EmptyId, &[]);
     bad(b"2\tb\xff", BadKind::InvalidUtf8, &["0xff as byte 4"]);
     bad(b"2\tb\xe4\xb8", BadKind::InvalidUtf8, &["0xe4"]);
     bad(b"  ", BadKind::BlankLine, &["an empty line"]);
-    bad_line("c.tsv", "pid\ttext\n1\ta", b"2", BadKind::MissingField, &["(id, text)"]);
+    bad_line("c.tsv", "pid\ttext\n1\ta", b"2", BadKind::MissingColumn, &["(id, text)"]);
 }
 
 #[test]

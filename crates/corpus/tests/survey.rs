@@ -82,7 +82,7 @@ fn duplicates_can_be_left_out() -> Outcome {
     assert_eq!(found.passages, 4);
     assert_eq!(
         found.skipped.counts().collect::<Vec<_>>(),
-        [(BadKind::MissingField, 1), (BadKind::DuplicateId, 3)]
+        [(BadKind::MissingColumn, 1), (BadKind::DuplicateId, 3)]
     );
     let mut reader = open_collection(&inputs, &options)?.without(found.duplicates);
     let kept: Vec<String> =

@@ -282,7 +282,7 @@ impl CollectionReader {
         }
         if let (Some(field), None) = (&self.options.columns.context, &passage.context) {
             let (found, expected) = (format!("no context for {}", id()), format!("a field {field:?}"));
-            return Err(self.bad(BadKind::MissingField, found, &expected));
+            return Err(self.bad(BadKind::MissingColumn, found, &expected));
         }
         Ok(passage)
     }

@@ -127,7 +127,7 @@ pub(crate) fn read_dpr(
                 Some(answers) => Ok(Query { id, text: question.clone(), answers }),
                 None => bad(BadKind::Malformed, format!("{} as the answers", excerpt(answers.as_bytes()))),
             },
-            [only] => bad(BadKind::MissingField, format!("1 column, {}", excerpt(only.as_bytes()))),
+            [only] => bad(BadKind::MissingColumn, format!("1 column, {}", excerpt(only.as_bytes()))),
             more => bad(BadKind::ExtraColumn, counted(more.len(), "column")),
         }))
     })
