@@ -225,7 +225,8 @@ pub enum CorpusError {
         what: &'static str,
         /// How it begins.
         found: String,
-        /// The formats that it could be: the names that `--format` takes.
+        /// The formats that it could be: the names that `--format` takes. None for columns that no format
+        /// has without a header.
         candidates: Vec<&'static str>,
     },
     /// An input that cannot be read in this way, such as Parquet from standard input.
@@ -254,6 +255,12 @@ impl Explain for CorpusError {
             Self::Broken { .. } => {
                 Some(remedy!("if the file has another format, name it with {}", Setting::Format))
             }
+            Self::UnknownFormat { candidates, .. } if candidates.is_empty() => Some(remedy!(
+                "put a line before the rows that names the columns, one of them id and one text, or other \
+                 names with {} and {}",
+                Setting::IdColumn,
+                Setting::TextColumn
+            )),
             Self::Empty { what, .. } => {
                 Some(format!("check that this is the file that holds the {what}").into())
             }

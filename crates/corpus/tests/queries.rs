@@ -10,6 +10,7 @@ use toller_corpus::{
     BadKind, ColumnNames, CorpusError, QueryFormat, ReadOptions, read_queries, read_queries_from,
 };
 use toller_files::Input;
+use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -152,6 +153,12 @@ fn rocketqa_in_one_or_four_columns() -> Outcome {
     let expected = [query("0", "what is it", &[]), query("1", "微信", &[])];
     assert_eq!(queries("marco.q", "what is it\n微信\n")?, expected);
     assert_eq!(queries("dureader.q", "what is it\t-\t-\t0\n微信\t-\t-\t0\n")?, expected);
+    let options = ReadOptions { format: Some(QueryFormat::RocketQa), ..ReadOptions::default() };
+    for row in ["1\thow\t-\t0\n", "how\t-\t-\t1\n"] {
+        assert_error(read_queries_from(open("d.q", row), &options), &["d.q, line 1", "text<TAB>-<TAB>-"]);
+    }
+    let other = assert_error(queries("topics.txt", "1\ta\tb\tc\n"), &["cannot tell"]);
+    assert!(other.remedy().unwrap().to_string().contains("names the columns"), "{other}");
     let error = assert_error(queries("topics.txt", "1 what is it\n"), &["cannot tell"]);
     assert_eq!(unknown_candidates(&error), ["rocketqa", "tsv"]);
     assert_error(queries("marco.q", "what\n\nis it\n"), &["marco.q, line 2", "blank line"]);

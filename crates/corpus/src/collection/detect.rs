@@ -79,7 +79,7 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionF
         4 if usual.iter().all(|line| line.starts_with("-\t") && line.ends_with("\t0")) => {
             Ok(CollectionFormat::RocketQa)
         }
-        4 => Err(unknown(&[CollectionFormat::RocketQa])),
+        4.. => Err(unknown(&[])),
         _ => Err(unknown(&CollectionFormat::ALL)),
     }
 }

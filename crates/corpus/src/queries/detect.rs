@@ -68,6 +68,7 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat
         2 if usual.iter().all(|line| has_answers(line)) => Ok(QueryFormat::Dpr),
         2 => Ok(QueryFormat::Tsv),
         4 if usual.iter().all(|line| line.ends_with("\t-\t-\t0")) => Ok(QueryFormat::RocketQa),
+        3.. => Err(unknown(&[])),
         _ => Err(unknown(&QueryFormat::ALL)),
     }
 }
