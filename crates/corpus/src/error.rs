@@ -68,8 +68,7 @@ impl BadKind {
                 skip
             ),
             Self::TooLong => remedy!(
-                "a line this long is most often a file without line breaks (a JSON array?); pass {} to \
-                 count and skip it",
+                "a line this long is most often a file without line breaks; pass {} to count and skip it",
                 skip
             ),
             Self::MissingField => remedy!(
@@ -206,11 +205,13 @@ pub enum CorpusError {
         /// How many bad lines were skipped, if any.
         after: String,
     },
-    /// No titles by the name that was given for them.
-    #[error("{files}: no titles by the name {name:?}{found}")]
-    NoTitles {
+    /// No titles or no texts by the name that was given for them.
+    #[error("{files}: no {} by the name {name:?}{found}", what_is_named(*setting))]
+    NoSuchName {
         /// The files that were read.
         files: String,
+        /// What gave the name.
+        setting: Setting,
         /// The name.
         name: String,
         /// What there is instead, if anything says so.
@@ -264,7 +265,7 @@ impl Explain for CorpusError {
             Self::Empty { what, .. } => {
                 Some(format!("check that this is the file that holds the {what}").into())
             }
-            Self::NoTitles { .. } => Some(remedy!("correct {}, or leave it out", Setting::TitleColumn)),
+            Self::NoSuchName { setting, .. } => Some(remedy!("correct {}, or leave it out", *setting)),
             Self::UnknownFormat { candidates, .. } => {
                 let names = format!(" ({})", candidates.join(", "));
                 Some(remedy!("name the format with {}{}", Setting::Format, names))
@@ -280,11 +281,15 @@ impl Explain for CorpusError {
             Self::Bad(record) => in_file(&record.place.file, Some(record.place.position)),
             Self::Broken { file, position, .. } => in_file(file, *position),
             Self::Empty { files: file, .. }
-            | Self::NoTitles { files: file, .. }
+            | Self::NoSuchName { files: file, .. }
             | Self::UnknownFormat { file, .. }
             | Self::Unsupported { file, .. } => in_file(file, None),
         }
     }
+}
+
+fn what_is_named(setting: Setting) -> &'static str {
+    if setting == Setting::TitleColumn { "titles" } else { "texts" }
 }
 
 /// The most characters of a bad line that an error shows.

@@ -21,6 +21,10 @@ fn jsonl_takes_every_name_of_a_field() -> Outcome {
         r#"{"docid": "c", "document_text": "", "title": ""}"#,
         "\n",
         r#"{"text": "first name counts", "contents": "no", "title": null, "id": "e", "_id": "d"}"#,
+        "\n",
+        r#"{"pid": "p", "passage": "of MS MARCO v2", "spans": "(0,1)", "docid": "no"}"#,
+        "\n",
+        r#"{"docid": "f", "body": "b", "headings": "h"}"#,
         "\n\n",
     );
     let expected = [
@@ -28,6 +32,8 @@ fn jsonl_takes_every_name_of_a_field() -> Outcome {
         passage("17", "", "line\nbreak \"q\" é中"),
         passage("c", "", ""),
         passage("d", "", "first name counts"),
+        passage("p", "", "of MS MARCO v2"),
+        passage("f", "", "b"),
     ];
     assert_eq!(passages("corpus.jsonl", lines)?, expected);
     assert_eq!(passages("anything", lines)?, expected, "by content");
@@ -36,6 +42,51 @@ fn jsonl_takes_every_name_of_a_field() -> Outcome {
         expected,
         "byte order mark"
     );
+    Ok(())
+}
+
+#[test]
+fn objects_may_have_lines_and_stand_in_an_array() -> Outcome {
+    let one = "{\n  \"id\": \"1\",\n  \"contents\": \"a } \\\" {\"\n}\n";
+    let two = "{\n  \"id\": 2, \"title\": \"T\",\n  \"text\": \"b\", \"more\": [{}, [\"]\"]]\n}";
+    let expected = [passage("1", "", "a } \" {"), passage("2", "T", "b")];
+    let texts = [
+        ("c.json", format!("{one}{two}")),
+        ("c.jsonl", format!("\u{feff}[{one},{two}]\n")),
+        ("c", format!("\r\n [ {one}\t, {two} ] \n")),
+    ];
+    for (name, content) in &texts {
+        assert_eq!(passages(name, content)?, expected, "{content}");
+    }
+    assert_eq!(passages("c.json", one)?, [expected[0].clone()]);
+    assert_error(passages("c.json", "[]"), &["no passages"]);
+    let array = |rest: &str| format!("[{one},{rest}");
+    // One bad object is skipped.
+    for (bad, part) in
+        [("{\"id\": 3}", "no text"), ("{\"id\" 3}", "malformed"), ("{\"id\": {}}", "an object as")]
+    {
+        let content = array(&format!("{bad},{two}]"));
+        assert_error(passages("c.json", &content), &["c.json, record 2", part]);
+        let (kept, skipped) = passages_with("c.json", &content, &skipping())?;
+        assert_eq!((kept, skipped.total()), (expected.to_vec(), 1));
+    }
+    // Damage is not.
+    for (rest, part) in [
+        ("", "ends inside the array"),
+        ("{\"id\": 3, \"text", "ends inside the object"),
+        ("3]", "than an object"),
+        ("]", "than an object"),
+        ("{} {}]", "no comma"),
+        ("{}] {}", "goes on after the array"),
+    ] {
+        let error = passages_with("c.json", array(rest), &skipping()).unwrap_err();
+        assert!(matches!(error, CorpusError::Broken { .. }) && error.to_string().contains(part), "{error}");
+    }
+    // A long object is not held.
+    let options = ReadOptions { max_line_bytes: 100, skip_bad_lines: true, ..ReadOptions::default() };
+    let long = array(&format!("{{\"id\": 3, \"text\": \"{}\"}},{two}]", "x".repeat(100)));
+    let (kept, skipped) = passages_with("c.json", long, &options)?;
+    assert_eq!((kept, skipped.counts().collect()), (expected.to_vec(), vec![(BadKind::TooLong, 1)]));
     Ok(())
 }
 
@@ -81,7 +132,7 @@ fn a_title_that_was_named_and_is_nowhere_is_an_error() -> Outcome {
     ] {
         assert_eq!(passages_with(name, content, &named("head"))?.0, expected, "{name}");
         let error = passages_with(name, content, &named("haed")).unwrap_err();
-        assert!(matches!(error, CorpusError::NoTitles { .. }), "{name}: {error}");
+        assert!(matches!(error, CorpusError::NoSuchName { .. }), "{name}: {error}");
         assert_eq!(error.remedy().unwrap().to_string(), "correct title_column, or leave it out");
         assert_eq!(error.place().unwrap().file, name);
     }
@@ -218,10 +269,6 @@ fn what_is_ambiguous_is_an_error_that_names_the_candidates() {
 #[test]
 fn what_is_no_collection_is_called_by_its_name() {
     let hint = |error: CorpusError| error.remedy().map(|hint| hint.to_string()).unwrap_or_default();
-    for name in ["corpus.json", "corpus.jsonl"] {
-        let error = assert_error(passages(name, "[{\"id\": 1}]"), &[name, "a JSON array"]);
-        assert!(hint(error).contains("jq -c"), "{name}");
-    }
     let mut tar = vec![0; 512];
     tar[..5].copy_from_slice(b"a.tsv");
     tar[257..262].copy_from_slice(b"ustar");
@@ -241,7 +288,7 @@ fn a_header_may_leave_the_name_of_the_text_open() -> Outcome {
     }
     assert_eq!(passages("c.csv", "docid,body\n1,one\n")?, [passage("1", "", "one")]);
     assert_eq!(passages("c", "docid\ttitle\tbody\n1\tT\tone\n")?, [passage("1", "T", "one")]);
-    let error = assert_error(passages("c", "docid\turl\tbody\n1\tu\tone\n"), &["one of texts", "docid, url"]);
+    let error = assert_error(passages("c", "docid\turl\tsaid\n1\tu\tone\n"), &["one of texts", "docid, url"]);
     assert!(error.remedy().unwrap().to_string().contains("text_column"), "{error}");
     Ok(())
 }
@@ -303,7 +350,7 @@ fn bad_lines_of_jsonl() {
     };
     bad(r#"{"id": "", "text": "b"}"#, BadKind::EmptyId, &["empty id"]);
     bad(r#"{"id": " ", "text": "b"}"#, BadKind::EmptyId, &["\" \""]);
-    bad(r#"{"text": "b"}"#, BadKind::MissingField, &["no identifier", "_id, id or docid"]);
+    bad(r#"{"text": "b"}"#, BadKind::MissingField, &["no identifier", "_id, id, pid or docid"]);
     bad(r#"{"id": null, "text": "b"}"#, BadKind::MissingField, &["no identifier"]);
     bad(r#"{"id": "2"}"#, BadKind::MissingField, &["no text"]);
     bad(r#"{"id": "2", "text": null}"#, BadKind::MissingField, &["no text"]);
@@ -432,5 +479,5 @@ fn format_names_parse_and_print() {
         assert_eq!(format.to_string().parse::<CollectionFormat>().unwrap(), format);
     }
     let error = "xml".parse::<CollectionFormat>().unwrap_err();
-    assert!(error.to_string().contains("xml") && error.to_string().contains("jsonl, tsv"));
+    assert!(error.to_string().contains("xml") && error.to_string().contains("jsonl, json, tsv"));
 }

@@ -128,7 +128,7 @@ fn a_broken_array_is_never_skipped() -> Outcome {
     let endless = format!("[{{\"question\": \"{}\"}}]", "x".repeat(500_000));
     assert_error(
         read_queries_from(open("p.json", endless), &options),
-        &["element 1 is longer than 10000 bytes"],
+        &["p.json, record 1", "line too long", "at most 10000 bytes an object"],
     );
     Ok(())
 }

@@ -4,6 +4,7 @@ mod columns;
 mod json;
 mod json_stream;
 mod lines;
+mod objects;
 mod python_list;
 mod quoted;
 mod records;
@@ -14,6 +15,7 @@ pub(crate) use columns::{blank, header_index, parse_grade, parse_score, tabs, ta
 pub(crate) use json::{Loose, Object, Owned};
 pub(crate) use json_stream::{Shape, for_each_element};
 pub(crate) use lines::LineReader;
+pub(crate) use objects::ObjectReader;
 pub(crate) use python_list::parse_string_list;
 pub(crate) use quoted::{QuotedRow, parse_quoted};
 pub(crate) use records::RecordLines;
