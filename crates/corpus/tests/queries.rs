@@ -188,6 +188,43 @@ fn trec_topics_old_and_new() -> Outcome {
 }
 
 #[test]
+fn fields_of_topics_can_be_named() -> Outcome {
+    let topics = "<top>\n<num> Number: 301 \n<title> Organized\nCrime \n\n<desc> Description: \nIdentify\n\n\
+                  <narr> Narrative: \nA document\n</top>\n<top>\n<num> Number: 302\n<title> Polio\n<desc> Is it?\n</top>\n";
+    let named = |id: Option<&str>, text: &str| {
+        let columns =
+            ColumnNames { id: id.map(str::to_owned), text: Some(text.to_owned()), ..ColumnNames::default() };
+        let options = ReadOptions { columns, ..ReadOptions::default() };
+        read_queries_from(open("t", topics), &options).map(|(queries, _)| queries)
+    };
+    assert_eq!(named(None, "desc")?, [query("301", "Identify", &[]), query("302", "Is it?", &[])]);
+    let joined = named(Some("num"), "title+DESC+narr")?;
+    let expected =
+        [query("301", "Organized Crime Identify A document", &[]), query("302", "Polio Is it?", &[])];
+    assert_eq!(joined, expected);
+    assert_error(named(None, "narr"), &["t, line 12", "no text", "<narr>"]);
+    assert_error(named(Some("id"), "title"), &["t, line 1", "no number", "<id>"]);
+    let error = assert_error(named(None, "title+description"), &["no texts by the name \"description\""]);
+    assert!(error.remedy().unwrap().to_string().contains("text_column"), "{error}");
+    let covid = "<topic number=\"1\" key=\"k\"><query>q</query><question>Why?</question></topic>";
+    let columns = ColumnNames {
+        id: Some("key".to_owned()),
+        text: Some("question".to_owned()),
+        ..ColumnNames::default()
+    };
+    let options = ReadOptions { columns, ..ReadOptions::default() };
+    assert_eq!(read_queries_from(open("t", covid), &options)?.0, [query("k", "Why?", &[])]);
+    Ok(())
+}
+
+#[test]
+fn objects_of_queries_may_have_lines() -> Outcome {
+    let pretty = "{\n  \"id\": \"1\",\n  \"text\": \"a\"\n}\n{\n  \"id\": \"2\",\n  \"text\": \"b\"\n}\n";
+    assert_eq!(queries("q.jsonl", pretty)?, [query("1", "a", &[]), query("2", "b", &[])]);
+    Ok(())
+}
+
+#[test]
 fn topics_that_are_documents() -> Outcome {
     let vaswani = "<DOC>\n<DOCNO>1</DOCNO>\nMEASUREMENT OF\nDIELECTRIC CONSTANT &amp; LIQUIDS\n</DOC>\n";
     assert_eq!(

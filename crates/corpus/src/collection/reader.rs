@@ -240,7 +240,7 @@ impl CollectionReader {
             CollectionFormat::RocketQa => {
                 Box::new(TsvPassages::rocketqa(reader, max_line_bytes, self.first_row))
             }
-            CollectionFormat::Trec => Box::new(TrecPassages::new(reader, max_line_bytes)),
+            CollectionFormat::Trec => Box::new(TrecPassages::new(reader, max_line_bytes, columns)),
             CollectionFormat::Parquet => {
                 let bytes_read = Arc::clone(&self.bytes_read);
                 Box::new(ParquetPassages::open(&reader, max_line_bytes, columns, bytes_read)?)

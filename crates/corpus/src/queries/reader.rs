@@ -89,6 +89,6 @@ fn read_into(
         QueryFormat::Csv => tsv::read_csv(reader, max_bytes, columns, sink),
         QueryFormat::Dpr => tsv::read_dpr(reader, max_bytes, sink),
         QueryFormat::RocketQa => tsv::read_rocketqa(reader, max_bytes, sink),
-        QueryFormat::Trec => trec::read_topics(reader, max_bytes, sink),
+        QueryFormat::Trec => trec::read_topics(reader, max_bytes, columns, sink),
     }
 }
