@@ -228,7 +228,9 @@ class SparseIndex(Searcher):
     @property
     def directory(self) -> str: ...
 
-def read_queries(path: _Paths, *, skip_bad_lines: bool = False) -> list[tuple[str, str]]: ...
+def read_queries(
+    path: _Paths, *, id_column: str | None = None, text_column: str | None = None, skip_bad_lines: bool = False
+) -> list[tuple[str, str]]: ...
 
 @final
 class Run:
