@@ -358,7 +358,7 @@ fn wrong_usage_has_another_status_than_failure() {
         ),
         (encode, "--backend torch", &["`torch` is not a backend: expected native or candle"]),
         (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),
-        (encode, "--corpus-format nope", &["'nope'", "[possible values: jsonl, tsv, csv,"]),
+        (encode, "--corpus-format nope", &["'nope'", "[possible values: jsonl, json, tsv, csv,"]),
         (encode, "--queries-format tsv", &["--queries-format is for --queries, which is not given"]),
         (encode, "--format tsv", &["unexpected argument '--format'"]),
         (encode, "--shard 9/8", &["there is no part 9 of 8"]),

@@ -60,6 +60,27 @@ fn one_pass_gives_the_run_that_fuse_does() {
 }
 
 #[test]
+fn an_index_may_leave_titles_out() {
+    let workspace = Workspace::new();
+    let line = "{\"id\":\"d1\",\"title\":\"The Nile\",\"text\":\"a river of Africa\"}\n";
+    workspace.write("titled.jsonl", line);
+    workspace.write("untitled.jsonl", line.replace("title", "other"));
+    for name in ["titled", "untitled"] {
+        workspace.runs(&format!("index -q --language en --corpus {name}.jsonl --output {name}"));
+    }
+    let index = "index -q --language en --corpus titled.jsonl --output no-title";
+    workspace.runs(&format!("{index} --no-title"));
+    let tokens =
+        |index: &str| workspace.runs(&format!("index-info {index} --json")).json()["tokens"].as_u64();
+    assert_eq!(tokens("no-title"), tokens("untitled"));
+    assert!(tokens("no-title") < tokens("titled"));
+    let manifest: Value = serde_json::from_slice(&workspace.read("no-title/manifest.json")).unwrap();
+    assert_eq!(manifest["source"]["title_separator"], Value::Null);
+    workspace.toller(index).fails(1, &["titles are left out"]);
+    workspace.toller(&format!("{index} --no-title --title-separator x")).fails(2, &["cannot be used with"]);
+}
+
+#[test]
 fn collections_are_matched_by_identifier() {
     let workspace = workspace();
     workspace.runs(&format!("{BOTH} --fusion rrf --output same.run"));

@@ -14,6 +14,7 @@ mod bad_input;
 mod bad_model_or_store;
 mod bench;
 mod codes;
+mod columns;
 mod context;
 mod data;
 mod depth;

@@ -31,8 +31,10 @@ named! {
         InvalidUtf8 = "invalid UTF-8",
         /// A line or record over [`max_line_bytes`](crate::ReadOptions::max_line_bytes).
         TooLong = "line too long",
-        /// A column or field that the format requires is not there.
-        MissingField = "missing column",
+        /// A column that the format requires is not there.
+        MissingColumn = "missing column",
+        /// A record has none of a field's names.
+        MissingField = "missing field",
         /// More columns than the format has.
         ExtraColumn = "extra column",
         /// Columns between spaces, where an identifier seems to hold spaces, too.
@@ -66,11 +68,18 @@ impl BadKind {
                 skip
             ),
             Self::TooLong => remedy!(
-                "a line this long is most often a file without line breaks (a JSON array?); pass {} to \
-                 count and skip it",
+                "a line this long is most often a file without line breaks; pass {} to count and skip it",
                 skip
             ),
-            Self::MissingField | Self::ExtraColumn | Self::Malformed => remedy!(
+            Self::MissingField => remedy!(
+                "if the fields have other names, give them with {} and {}; if the file has another format, \
+                 name it with {}; pass {} to count and skip such records",
+                Setting::IdColumn,
+                Setting::TextColumn,
+                Setting::Format,
+                skip
+            ),
+            Self::MissingColumn | Self::ExtraColumn | Self::Malformed => remedy!(
                 "if the file has another format, name it with {}; pass {} to count and skip such lines",
                 Setting::Format,
                 skip
@@ -146,7 +155,7 @@ impl Wrong {
 
     /// A line with `found` columns where there should be `wanted`.
     pub(crate) fn width(found: usize, wanted: usize, line: &str, expected: impl Into<String>) -> Self {
-        let kind = if found < wanted { BadKind::MissingField } else { BadKind::ExtraColumn };
+        let kind = if found < wanted { BadKind::MissingColumn } else { BadKind::ExtraColumn };
         let found = format!("{} in {}", counted(found, "column"), excerpt(line.as_bytes()));
         Self::new(kind, found, expected)
     }
@@ -196,11 +205,13 @@ pub enum CorpusError {
         /// How many bad lines were skipped, if any.
         after: String,
     },
-    /// No titles by the name that was given for them.
-    #[error("{files}: no titles by the name {name:?}{found}")]
-    NoTitles {
+    /// No titles or no texts by the name that was given for them.
+    #[error("{files}: no {} by the name {name:?}{found}", what_is_named(*setting))]
+    NoSuchName {
         /// The files that were read.
         files: String,
+        /// What gave the name.
+        setting: Setting,
         /// The name.
         name: String,
         /// What there is instead, if anything says so.
@@ -215,7 +226,8 @@ pub enum CorpusError {
         what: &'static str,
         /// How it begins.
         found: String,
-        /// The formats that it could be: the names that `--format` takes.
+        /// The formats that it could be: the names that `--format` takes. None for columns that no format
+        /// has without a header.
         candidates: Vec<&'static str>,
     },
     /// An input that cannot be read in this way, such as Parquet from standard input.
@@ -244,10 +256,16 @@ impl Explain for CorpusError {
             Self::Broken { .. } => {
                 Some(remedy!("if the file has another format, name it with {}", Setting::Format))
             }
+            Self::UnknownFormat { candidates, .. } if candidates.is_empty() => Some(remedy!(
+                "put a line before the rows that names the columns, one of them id and one text, or other \
+                 names with {} and {}",
+                Setting::IdColumn,
+                Setting::TextColumn
+            )),
             Self::Empty { what, .. } => {
                 Some(format!("check that this is the file that holds the {what}").into())
             }
-            Self::NoTitles { .. } => Some(remedy!("correct {}, or leave it out", Setting::TitleColumn)),
+            Self::NoSuchName { setting, .. } => Some(remedy!("correct {}, or leave it out", *setting)),
             Self::UnknownFormat { candidates, .. } => {
                 let names = format!(" ({})", candidates.join(", "));
                 Some(remedy!("name the format with {}{}", Setting::Format, names))
@@ -263,11 +281,15 @@ impl Explain for CorpusError {
             Self::Bad(record) => in_file(&record.place.file, Some(record.place.position)),
             Self::Broken { file, position, .. } => in_file(file, *position),
             Self::Empty { files: file, .. }
-            | Self::NoTitles { files: file, .. }
+            | Self::NoSuchName { files: file, .. }
             | Self::UnknownFormat { file, .. }
             | Self::Unsupported { file, .. } => in_file(file, None),
         }
     }
+}
+
+fn what_is_named(setting: Setting) -> &'static str {
+    if setting == Setting::TitleColumn { "titles" } else { "texts" }
 }
 
 /// The most characters of a bad line that an error shows.

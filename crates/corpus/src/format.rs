@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::de::IgnoredAny;
 use toller_files::InputReader;
 use toller_ir::Remedy;
 
@@ -62,6 +63,19 @@ impl Sniff {
             '[' if after.starts_with('{') || ends_the_line(']') => Some(Shape::Array),
             _ => None,
         }
+    }
+
+    /// Whether the JSON object with which the file begins goes on after its first line, and is sound as far as
+    /// the beginning of the file shows.
+    pub(crate) fn first_object_has_lines(&self) -> bool {
+        let parse = |text: &str| serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>().next();
+        let goes_on = |parsed: Option<Result<_, serde_json::Error>>| {
+            parsed.is_some_and(|object| object.is_err_and(|error| error.is_eof()))
+        };
+        let text = self.text.trim_start();
+        let first_line = text.split_once('\n').map(|(line, _)| line);
+        first_line.is_some_and(|line| goes_on(parse(line)))
+            && (matches!(parse(text), Some(Ok(_))) || goes_on(parse(text)))
     }
 
     /// Whether the file begins as a JSON object of objects does, in which other programs keep runs and

@@ -1,6 +1,7 @@
 //! The names of fields and columns: the usual ones of each format, or those that a user gives.
 
 use serde::{Deserialize, Serialize};
+use toller_ir::Setting;
 
 use crate::collection::{HEADER, PARQUET_ID};
 use crate::error::CorpusError;
@@ -144,6 +145,6 @@ impl Names {
 
     /// The error of inputs without the titles that a user named; `found` says what there is instead.
     pub(crate) fn no_titles(&self, files: String, found: String) -> CorpusError {
-        CorpusError::NoTitles { files, name: either(&self.title), found }
+        CorpusError::NoSuchName { files, setting: Setting::TitleColumn, name: either(&self.title), found }
     }
 }

@@ -21,8 +21,8 @@ pub struct ReadOptions<F> {
     /// The longest line or record that is accepted, in bytes. A longer one is a bad record, and no more
     /// than this is held in memory.
     pub max_line_bytes: usize,
-    /// The names of fields and columns, where they are not usual ones. TREC's formats and files without a
-    /// header have no names.
+    /// The names of fields, elements and columns, where they are not usual ones. Files without a header have
+    /// no names.
     pub columns: ColumnNames,
 }
 

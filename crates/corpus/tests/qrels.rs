@@ -65,7 +65,7 @@ fn a_bad_first_line_does_not_hide_the_format() -> Outcome {
 #[test]
 fn bad_judgments() -> Outcome {
     let cases = [
-        ("1 0 b", BadKind::MissingField, "3 columns"),
+        ("1 0 b", BadKind::MissingColumn, "3 columns"),
         ("1 0 b 1 more", BadKind::ExtraColumn, "5 columns"),
         ("1 0 b x", BadKind::BadNumber, "\"x\" as the grade"),
         ("1 0 b 1.5", BadKind::BadNumber, "an integer"),

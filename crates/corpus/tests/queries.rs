@@ -10,6 +10,7 @@ use toller_corpus::{
     BadKind, ColumnNames, CorpusError, QueryFormat, ReadOptions, read_queries, read_queries_from,
 };
 use toller_files::Input;
+use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -127,7 +128,7 @@ fn a_broken_array_is_never_skipped() -> Outcome {
     let endless = format!("[{{\"question\": \"{}\"}}]", "x".repeat(500_000));
     assert_error(
         read_queries_from(open("p.json", endless), &options),
-        &["element 1 is longer than 10000 bytes"],
+        &["p.json, record 1", "line too long", "at most 10000 bytes an object"],
     );
     Ok(())
 }
@@ -152,6 +153,12 @@ fn rocketqa_in_one_or_four_columns() -> Outcome {
     let expected = [query("0", "what is it", &[]), query("1", "微信", &[])];
     assert_eq!(queries("marco.q", "what is it\n微信\n")?, expected);
     assert_eq!(queries("dureader.q", "what is it\t-\t-\t0\n微信\t-\t-\t0\n")?, expected);
+    let options = ReadOptions { format: Some(QueryFormat::RocketQa), ..ReadOptions::default() };
+    for row in ["1\thow\t-\t0\n", "how\t-\t-\t1\n"] {
+        assert_error(read_queries_from(open("d.q", row), &options), &["d.q, line 1", "text<TAB>-<TAB>-"]);
+    }
+    let other = assert_error(queries("topics.txt", "1\ta\tb\tc\n"), &["cannot tell"]);
+    assert!(other.remedy().unwrap().to_string().contains("names the columns"), "{other}");
     let error = assert_error(queries("topics.txt", "1 what is it\n"), &["cannot tell"]);
     assert_eq!(unknown_candidates(&error), ["rocketqa", "tsv"]);
     assert_error(queries("marco.q", "what\n\nis it\n"), &["marco.q, line 2", "blank line"]);
@@ -177,6 +184,43 @@ fn trec_topics_old_and_new() -> Outcome {
         &["t, line 1", "query without text", "query 1"],
     );
     assert_error(queries("t", "\n<top>\n<title> x\n</top>"), &["t, line 2", "no number"]);
+    Ok(())
+}
+
+#[test]
+fn fields_of_topics_can_be_named() -> Outcome {
+    let topics = "<top>\n<num> Number: 301 \n<title> Organized\nCrime \n\n<desc> Description: \nIdentify\n\n\
+                  <narr> Narrative: \nA document\n</top>\n<top>\n<num> Number: 302\n<title> Polio\n<desc> Is it?\n</top>\n";
+    let named = |id: Option<&str>, text: &str| {
+        let columns =
+            ColumnNames { id: id.map(str::to_owned), text: Some(text.to_owned()), ..ColumnNames::default() };
+        let options = ReadOptions { columns, ..ReadOptions::default() };
+        read_queries_from(open("t", topics), &options).map(|(queries, _)| queries)
+    };
+    assert_eq!(named(None, "desc")?, [query("301", "Identify", &[]), query("302", "Is it?", &[])]);
+    let joined = named(Some("num"), "title+DESC+narr")?;
+    let expected =
+        [query("301", "Organized Crime Identify A document", &[]), query("302", "Polio Is it?", &[])];
+    assert_eq!(joined, expected);
+    assert_error(named(None, "narr"), &["t, line 12", "no text", "<narr>"]);
+    assert_error(named(Some("id"), "title"), &["t, line 1", "no number", "<id>"]);
+    let error = assert_error(named(None, "title+description"), &["no texts by the name \"description\""]);
+    assert!(error.remedy().unwrap().to_string().contains("text_column"), "{error}");
+    let covid = "<topic number=\"1\" key=\"k\"><query>q</query><question>Why?</question></topic>";
+    let columns = ColumnNames {
+        id: Some("key".to_owned()),
+        text: Some("question".to_owned()),
+        ..ColumnNames::default()
+    };
+    let options = ReadOptions { columns, ..ReadOptions::default() };
+    assert_eq!(read_queries_from(open("t", covid), &options)?.0, [query("k", "Why?", &[])]);
+    Ok(())
+}
+
+#[test]
+fn objects_of_queries_may_have_lines() -> Outcome {
+    let pretty = "{\n  \"id\": \"1\",\n  \"text\": \"a\"\n}\n{\n  \"id\": \"2\",\n  \"text\": \"b\"\n}\n";
+    assert_eq!(queries("q.jsonl", pretty)?, [query("1", "a", &[]), query("2", "b", &[])]);
     Ok(())
 }
 
@@ -207,7 +251,7 @@ fn bad_queries() -> Outcome {
         ("1\t\n", BadKind::EmptyQuery, "a text for query 1"),
         ("1\t  \n", BadKind::EmptyQuery, "query without text"),
         ("\ttext\n", BadKind::EmptyId, "an identifier"),
-        ("1\n", BadKind::MissingField, "1 column"),
+        ("1\n", BadKind::MissingColumn, "1 column"),
         ("1\ta\tb\n", BadKind::ExtraColumn, "3 columns"),
         ("7\tagain\n", BadKind::DuplicateId, "first in q.tsv, line 1"),
     ];

@@ -157,7 +157,7 @@ fn bad_lines() -> Outcome {
         ("1 Q0 b 1 inf t", BadKind::BadNumber, "a finite number"),
         ("1 Q0 b 1 1e999 t", BadKind::BadNumber, "a finite number"),
         ("1 Q0 b 1 high t", BadKind::BadNumber, "\"high\""),
-        ("1 Q0 b 1 0.5", BadKind::MissingField, "5 columns"),
+        ("1 Q0 b 1 0.5", BadKind::MissingColumn, "5 columns"),
         ("1 Q0 a 9 0.5 t", BadKind::DuplicateHit, "document a for query 1, which is on line 1 too"),
     ];
     for (line, kind, part) in cases {

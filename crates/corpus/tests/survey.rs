@@ -82,7 +82,7 @@ fn duplicates_can_be_left_out() -> Outcome {
     assert_eq!(found.passages, 4);
     assert_eq!(
         found.skipped.counts().collect::<Vec<_>>(),
-        [(BadKind::MissingField, 1), (BadKind::DuplicateId, 3)]
+        [(BadKind::MissingColumn, 1), (BadKind::DuplicateId, 3)]
     );
     let mut reader = open_collection(&inputs, &options)?.without(found.duplicates);
     let kept: Vec<String> =
@@ -196,6 +196,10 @@ fn render(format: CollectionFormat, ids: &[u8], breaks: &[bool]) -> String {
     for (at, (id, more)) in ids.iter().zip(breaks.iter().cycle()).enumerate() {
         content += &match format {
             CollectionFormat::Jsonl => format!("{{\"id\": {id}, \"text\": \"{at}\"}}\n"),
+            CollectionFormat::Json => {
+                let end = if *more { "\n" } else { "" };
+                format!("{{{end}\"id\": {id}, \"text\":{end} \"{at}\"}}{end}")
+            }
             // Short rows are bad records in between.
             CollectionFormat::Tsv if *more => format!("bad\n{id}\t{at}\n"),
             CollectionFormat::Tsv => format!("{id}\t{at}\n"),
@@ -225,8 +229,8 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let cut = 1 + cut.index(ids.len() - 1);
-        use CollectionFormat::{Csv, Dpr, Jsonl, Trec, Tsv};
-        for format in [Jsonl, Tsv, Csv, Dpr, Trec] {
+        use CollectionFormat::{Csv, Dpr, Json, Jsonl, Trec, Tsv};
+        for format in [Jsonl, Json, Tsv, Csv, Dpr, Trec] {
             let whole = render(format, &ids, &breaks);
             let second = render(format, &ids[cut..], &breaks);
             let (_directory, inputs) = files(&[("a", &whole), ("b", &second)]);

@@ -14,8 +14,8 @@ use crate::{Engine, EngineError, TextSource};
 /// How an inverted index is built.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
-    /// The text between a title and its text.
-    pub title_separator: String,
+    /// The text between a title and its text; `None` to leave titles out.
+    pub title_separator: Option<String>,
     /// Whether the index keeps the terms of each document, for feedback.
     pub doc_vectors: bool,
     /// Bytes of memory to build with.
@@ -26,7 +26,12 @@ pub struct IndexOptions {
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { title_separator: " ".to_owned(), doc_vectors: false, memory_bytes: 2 << 30, overwrite: false }
+        Self {
+            title_separator: Some(" ".to_owned()),
+            doc_vectors: false,
+            memory_bytes: 2 << 30,
+            overwrite: false,
+        }
     }
 }
 
@@ -60,7 +65,10 @@ impl Engine {
         };
         let documents = source.passages(vec![Range { start: 0, end: source.texts() }])?.map(|passage| {
             let passage = passage?;
-            let text = joined_text(title_separator, &passage);
+            let text = match title_separator {
+                Some(separator) => joined_text(separator, &passage),
+                None => passage.text,
+            };
             Ok::<_, EngineError>((passage.id, text))
         });
         let passages = source.texts();

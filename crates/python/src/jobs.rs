@@ -114,7 +114,7 @@ enum Texts {
 
 /// Builds an inverted index of a collection, unless it is there.
 #[pyfunction]
-#[pyo3(signature = (corpus, output, *, analyzer, title_separator=" ", doc_vectors=false, memory_bytes=None,
+#[pyo3(signature = (corpus, output, *, analyzer, title_separator=Some(" ".to_owned()), doc_vectors=false, memory_bytes=None,
                     overwrite=false, id_column=None, title_column=None, text_column=None, skip_bad_lines=false,
                     progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
@@ -123,7 +123,7 @@ pub(crate) fn index(
     corpus: &Bound<'_, PyAny>,
     output: PathBuf,
     analyzer: String,
-    title_separator: &str,
+    title_separator: Option<String>,
     doc_vectors: bool,
     #[pyo3(from_py_with = whole)] memory_bytes: Option<usize>,
     overwrite: bool,
@@ -134,7 +134,6 @@ pub(crate) fn index(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let memory_bytes = memory_bytes.unwrap_or(IndexOptions::default().memory_bytes);
-    let title_separator = title_separator.to_owned();
     let options = IndexOptions { title_separator, doc_vectors, memory_bytes, overwrite };
     let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
     let corpus = Collection::read(corpus, Reading { columns, skip_bad_lines }, &output)?;

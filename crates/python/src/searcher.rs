@@ -366,16 +366,19 @@ fn parse_ranker(
 
 /// Reads queries: pairs of id and text.
 #[pyfunction]
-#[pyo3(signature = (path, *, skip_bad_lines=false))]
+#[pyo3(signature = (path, *, id_column=None, text_column=None, skip_bad_lines=false))]
 #[pyo3(name = "read_queries")]
 pub(crate) fn queries_of_files(
     py: Python<'_>,
     path: Paths,
+    id_column: Option<String>,
+    text_column: Option<String>,
     skip_bad_lines: bool,
 ) -> PyResult<Vec<(String, String)>> {
+    let columns = ColumnNames { id: id_column, text: text_column, ..ColumnNames::default() };
     work::run(py, None, move |session| {
         let files = session.engine()?.query_files(&path.all())?;
-        let options = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+        let options = ReadOptions { skip_bad_lines, columns, ..ReadOptions::default() };
         let (queries, skipped) = read_queries(&files, &options)?;
         session.skipped(&skipped);
         Ok(queries.into_iter().map(|query| (query.id, query.text)).collect())

@@ -136,6 +136,19 @@ def test_a_document_without_a_text_is_searched_by_its_default(tmp_path: Path) ->
     assert sparse.search("default")[0].id == "d1"
 
 
+def test_titles_may_be_left_out_of_an_index(tmp_path: Path) -> None:
+    titled = toller.index(ROWS, tmp_path / "titled", analyzer="whitespace")
+    sparse = toller.index(ROWS, tmp_path / "index", analyzer="whitespace", title_separator=None)
+    assert titled.search("Tollers") and not sparse.search("Tollers") and sparse.search("ducks")
+
+
+def test_queries_of_files_have_columns(tmp_path: Path) -> None:
+    (tmp_path / "topics").write_text("<top>\n<num> 7\n<title> ducks\n<desc> Description: who swims?\n</top>\n")
+    assert toller.read_queries(tmp_path / "topics", text_column="title+desc") == [("7", "ducks who swims?")]
+    (tmp_path / "q.jsonl").write_text('{"key": 1, "title": "ducks"}\n')
+    assert toller.read_queries(tmp_path / "q.jsonl", id_column="key", text_column="title") == [("1", "ducks")]
+
+
 def test_identifiers_may_be_integers(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     for number, corpus in enumerate(

@@ -75,9 +75,11 @@ const DPR: &str =
 
 #[test]
 fn every_format_is_read_by_identifier() {
-    use CollectionFormat::{Dpr, Jsonl, RocketQa, Trec, Tsv};
+    use CollectionFormat::{Dpr, Json, Jsonl, RocketQa, Trec, Tsv};
     for (name, content, format) in [
         ("c.jsonl", JSONL, Jsonl),
+        ("a.json", "\u{feff}[{\n \"id\": 1, \"text\": \"one\"\n},\n {\"id\": \"ü\", \"text\": \"}\"}]", Json),
+        ("p.json", "{\n \"id\": 1, \"text\": \"one\"\n}\n{\n \"id\": 2, \"text\": \"\"\n}", Json),
         ("c.tsv", "1\tone\r\n2\ttwo\n\n", Tsv),
         ("h.tsv", "pid\ttitle\ttext\nx\tT\tone\ny\t\ttwo\n", Tsv),
         ("d.tsv", DPR, Dpr),

@@ -12,7 +12,8 @@ const EVERYWHERE: &str = "Everywhere";
 #[rustfmt::skip]
 const SECTIONS: &[(&str, &[&str])] = &[
     ("Input", &["corpus-format", "queries-format", "qrels-format", "run-format", "vectors-format",
-        "skip-bad-lines", "keep", "id-column", "title-column", "text-column", "vector-column"]),
+        "skip-bad-lines", "keep", "id-column", "title-column", "text-column", "query-id-column",
+        "query-text-column", "vector-column"]),
     ("Evaluation during training", &["dev-queries", "dev-qrels", "dev-corpus", "dev-run", "dev-depth", "dev-measures",
         "dev-data", "eval-every", "patience", "save-last"]),
     ("Texts", &["title-mode", "title-separator", "context-field", "no-title", "passage-window", "stride", "aggregate"]),

@@ -8,7 +8,8 @@ use toller_ir::{Query, Setting};
 
 use super::choice::by_name;
 use super::paths::InputPath;
-use crate::error::Context;
+use crate::error::{Context, Failure};
+use crate::flags::first_given;
 use crate::ui::Ui;
 
 /// The flag of bad lines.
@@ -22,15 +23,15 @@ pub struct BadLinesArgs {
 /// Flags of the names of fields and columns.
 #[derive(Debug, clap::Args)]
 pub struct ColumnArgs {
-    /// Column or field of the identifiers, in JSONL, TSV, CSV and Parquet [default: id, _id, docid, ...]
+    /// Column, field or TREC element of the identifiers [default: id, _id, docid, ...]
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
 
-    /// Column or field of the titles [default: title]
+    /// Column, field or TREC element of the titles [default: title]
     #[arg(long, value_name = "NAME")]
     title_column: Option<String>,
 
-    /// Column or field of the texts [default: text, contents, ...]
+    /// Column, field or TREC element of the texts [default: text, contents, ...]
     #[arg(long, value_name = "NAME")]
     text_column: Option<String>,
 }
@@ -98,17 +99,33 @@ pub struct QueriesArgs {
     /// Format of the queries [default: detected from the content]
     #[arg(long, value_name = "NAME", value_parser = by_name::<QueryFormat>(QueryFormat::NAMES))]
     queries_format: Option<QueryFormat>,
+
+    /// Column, field or TREC element of the queries' identifiers [default: qid, id, _id, ...]
+    #[arg(long, value_name = "NAME")]
+    query_id_column: Option<String>,
+
+    /// Column, field or TREC element of the queries' texts; several elements as title+desc [default: text,
+    /// query, ...]
+    #[arg(long, value_name = "NAME")]
+    query_text_column: Option<String>,
 }
 
 impl QueriesArgs {
-    /// Whether a format is named.
-    pub fn has_format(&self) -> bool {
-        self.queries_format.is_some()
+    /// The first of these flags that is given.
+    pub fn first_given(&self) -> Option<&'static str> {
+        first_given([
+            (QUERIES_FORMAT, self.queries_format.is_some()),
+            (QUERY_ID_COLUMN, self.query_id_column.is_some()),
+            (QUERY_TEXT_COLUMN, self.query_text_column.is_some()),
+        ])
     }
 
     /// How to read them.
     pub fn options(&self, skip_bad_lines: bool) -> ReadOptions<QueryFormat> {
-        ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() }
+        let Self { queries_format, query_id_column, query_text_column } = self;
+        let (id, text) = (query_id_column.clone(), query_text_column.clone());
+        let columns = ColumnNames { id, text, ..ColumnNames::default() };
+        ReadOptions { format: *queries_format, skip_bad_lines, columns, ..ReadOptions::default() }
     }
 
     /// Reads the queries of files and folders.
@@ -123,12 +140,18 @@ impl QueriesArgs {
         skip_bad_lines: bool,
         ui: &Ui,
     ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
-        let (queries, files, skipped) =
-            read_queries_by_file(&query_files(paths)?, &self.options(skip_bad_lines))
-                .with_flag(Setting::Format, QUERIES_FORMAT)?;
+        let read = read_queries_by_file(&query_files(paths)?, &self.options(skip_bad_lines));
+        let (queries, files, skipped) = with_query_flags(read)?;
         ui.skipped("", &skipped);
         Ok((queries, files))
     }
+}
+
+/// Names the flags of queries in the error of reading them.
+pub fn with_query_flags<T>(read: Result<T, impl Into<Failure>>) -> crate::Result<T> {
+    read.with_flag(Setting::Format, QUERIES_FORMAT)
+        .with_flag(Setting::IdColumn, QUERY_ID_COLUMN)
+        .with_flag(Setting::TextColumn, QUERY_TEXT_COLUMN)
 }
 
 /// The flag of the format of a collection.
@@ -136,3 +159,9 @@ pub const CORPUS_FORMAT: &str = "--corpus-format";
 
 /// The flag of the format of queries.
 pub const QUERIES_FORMAT: &str = "--queries-format";
+
+/// The flag of the column of queries' identifiers.
+const QUERY_ID_COLUMN: &str = "--query-id-column";
+
+/// The flag of the column of queries' texts.
+const QUERY_TEXT_COLUMN: &str = "--query-text-column";

@@ -6,7 +6,7 @@ use toller_pipeline::fusion::{Collections, Fusion, Method};
 use super::dense::DenseArgs;
 use super::filter::FilterArgs;
 use super::fusion::{FusionArgs, MethodParser};
-use super::input::{BadLinesArgs, QUERIES_FORMAT, QueriesArgs};
+use super::input::{BadLinesArgs, QueriesArgs};
 use super::paths::{InputPath, Inputs};
 use super::sparse::SparseArgs;
 use crate::error::UsageError;
@@ -57,8 +57,8 @@ impl SourceArgs {
         self.sparse.check()?;
         let has_queries = typed || !self.queries.is_empty();
         self.dense.check(has_queries, self.sparse.sparse.is_some(), texts_wanted)?;
-        if self.queries.is_empty() && self.input.has_format() {
-            let message = format!("{QUERIES_FORMAT} is for --queries, which is not given");
+        if let (true, Some(flag)) = (self.queries.is_empty(), self.input.first_given()) {
+            let message = format!("{flag} is for --queries, which is not given");
             return Err(UsageError::new(message, "leave it out"));
         }
         if self.queries.is_empty() && !typed && self.bad_lines.skip_bad_lines {

@@ -18,6 +18,8 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("queries_format", |format| format.requires("queries")),
+    mut_arg("query_id_column", |column| column.requires("queries")),
+    mut_arg("query_text_column", |column| column.requires("queries")),
     mut_arg("corpus_format", |format| format.requires("corpus")),
     mut_arg("id_column", |column| column.requires("corpus")),
     mut_arg("title_column", |column| column.requires("corpus")),

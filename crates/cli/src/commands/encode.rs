@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
-use toller_corpus::ReadOptions;
+use toller_corpus::ColumnNames;
 use toller_engine::{EncodeOptions, Engine, Role, TextSource, TitleMode};
 use toller_ir::counted;
 use toller_pipeline::EncodeReport;
@@ -12,7 +12,7 @@ use toller_store::{Codes, DType};
 use super::store::quantize::{CODES, quantize_store};
 use super::text_source;
 use crate::args::choice::one_of;
-use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs, QUERIES_FORMAT, QueriesArgs};
+use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs, QueriesArgs};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::args::shard::ShardArg;
@@ -193,11 +193,11 @@ pub fn other_store(args: &EncodeArgs, ui: &Ui) -> crate::Result<Option<(PathBuf,
 /// The collection or the queries.
 fn source(args: &EncodeArgs, engine: &Engine, ui: &Ui) -> crate::Result<TextSource> {
     let skip_bad_lines = args.bad_lines.skip_bad_lines;
-    let (flag, given, what) = match args.queries.is_empty() {
-        true => (QUERIES_FORMAT, args.queries_input.has_format(), "--queries"),
-        false => (CORPUS_FORMAT, args.collection.has_format(), "--corpus"),
+    let (given, what) = match args.queries.is_empty() {
+        true => (args.queries_input.first_given(), "--queries"),
+        false => (args.collection.has_format().then_some(CORPUS_FORMAT), "--corpus"),
     };
-    if given {
+    if let Some(flag) = given {
         let message = format!("{flag} is for {what}, which is not given");
         return Err(UsageError::new(message, "leave it out").into());
     }
@@ -206,8 +206,10 @@ fn source(args: &EncodeArgs, engine: &Engine, ui: &Ui) -> crate::Result<TextSour
         reading.columns.context.clone_from(&args.context_field);
         return text_source::collection(&args.corpus, &args.output, &reading, engine, ui);
     }
-    let reading =
-        ReadOptions { columns: args.collection.columns(), ..args.queries_input.options(skip_bad_lines) };
+    let mut reading = args.queries_input.options(skip_bad_lines);
+    // Where nothing else is read, the names of columns are also those of queries.
+    let (own, names) = (reading.columns, args.collection.columns());
+    reading.columns = ColumnNames { id: own.id.or(names.id), text: own.text.or(names.text), ..names };
     text_source::queries(&args.queries, &reading, engine, ui)
 }
 

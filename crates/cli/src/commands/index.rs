@@ -48,6 +48,10 @@ pub struct IndexArgs {
     )]
     title_separator: String,
 
+    /// Leave titles out
+    #[arg(long, conflicts_with = "title_separator")]
+    no_title: bool,
+
     /// Replace the index that is there
     #[arg(long)]
     overwrite: bool,
@@ -57,6 +61,12 @@ pub struct IndexArgs {
 
     #[command(flatten)]
     bad_lines: BadLinesArgs,
+}
+
+impl IndexArgs {
+    fn title_separator(&self) -> Option<&str> {
+        (!self.no_title).then_some(&*self.title_separator)
+    }
 }
 
 /// Bytes as given on the command line.
@@ -98,7 +108,7 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     let reading = args.collection.options(args.bad_lines.skip_bad_lines);
     let source = text_source::collection(&args.corpus, &args.output, &reading, &engine, ui)?;
     let options = IndexOptions {
-        title_separator: args.title_separator.clone(),
+        title_separator: args.title_separator().map(str::to_owned),
         doc_vectors: args.doc_vectors,
         memory_bytes: args.memory.0,
         overwrite: args.overwrite,
@@ -119,7 +129,7 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
 /// texts.
 pub fn other_index(args: &IndexArgs, ui: &Ui) -> crate::Result<Option<(PathBuf, String)>> {
     let analyzer = args.analyzer.load(&engine::open(ui)?)?;
-    let checked = check_build(&args.output, &analyzer, &args.title_separator, args.doc_vectors);
+    let checked = check_build(&args.output, &analyzer, args.title_separator(), args.doc_vectors);
     Ok(checked.err().map(|error| (args.output.to_path_buf(), error.to_string())))
 }
 

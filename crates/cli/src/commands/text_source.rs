@@ -7,7 +7,7 @@ use toller_engine::{Engine, TextSource, beir_corpus, query_files};
 use toller_files::is_data_below;
 use toller_ir::{Setting, counted};
 
-use crate::args::input::{CORPUS_FORMAT, QUERIES_FORMAT};
+use crate::args::input::{CORPUS_FORMAT, with_query_flags};
 use crate::args::paths::InputPath;
 use crate::error::{Context, UsageError};
 use crate::interrupt;
@@ -60,7 +60,7 @@ pub fn queries(
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<TextSource> {
-    let source = engine.queries(&query_files(files)?, reading).with_flag(Setting::Format, QUERIES_FORMAT)?;
+    let source = with_query_flags(engine.queries(&query_files(files)?, reading))?;
     ui.detail(format!("queries: {}, fingerprint {}", source.texts(), source.fingerprint()));
     Ok(source)
 }

@@ -13,7 +13,7 @@ pub(crate) const HEADER: Usual = Usual {
         "document_id", "corpus_id", "corpus-id",
     ],
     title: &["title"],
-    text: &["text", "contents", "document_text", "passage", "paragraph"],
+    text: &["text", "contents", "document_text", "passage", "paragraph", "body"],
 };
 
 /// The value of a column that RocketQA leaves empty.

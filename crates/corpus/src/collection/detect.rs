@@ -11,8 +11,10 @@ use crate::text::{Shape, header_index, parse_quoted};
 named! {
     /// The formats of collections.
     pub enum CollectionFormat: "a format of collections" {
-        /// One JSON object a line: `_id`, `id` or `docid`; `title`; `text`, `contents` or `document_text`.
+        /// One JSON object a line: `_id`, `id`, `pid` or `docid`; `title`; `text`, `contents`, `passage`, ...
         Jsonl = "jsonl",
+        /// The same objects over any number of lines, one after another or in one array.
+        Json = "json",
         /// `id<TAB>text`, with or without a header; with a header, columns in any order.
         Tsv = "tsv",
         /// Comma-separated columns, quoted as Python's csv module quotes, with a header.
@@ -38,11 +40,11 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionF
     if sniff.text.starts_with("PAR1") || sniff.named(&["parquet"]) {
         return Ok(CollectionFormat::Parquet);
     }
-    if sniff.json() == Some(Shape::Array) {
-        let remedy = "write one object a line, as `jq -c '.[]'` does";
-        return Err(sniff.unsupported("a collection is not read from a JSON array", remedy));
+    let json = sniff.json();
+    if json == Some(Shape::Array) || json == Some(Shape::Object) && sniff.first_object_has_lines() {
+        return Ok(CollectionFormat::Json);
     }
-    if sniff.json() == Some(Shape::Object) || sniff.named(&["jsonl", "ndjson"]) {
+    if json == Some(Shape::Object) || sniff.named(&["jsonl", "ndjson"]) {
         return Ok(CollectionFormat::Jsonl);
     }
     if sniff.begins_with_tag() {
@@ -79,7 +81,7 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionF
         4 if usual.iter().all(|line| line.starts_with("-\t") && line.ends_with("\t0")) => {
             Ok(CollectionFormat::RocketQa)
         }
-        4 => Err(unknown(&[CollectionFormat::RocketQa])),
+        4.. => Err(unknown(&[])),
         _ => Err(unknown(&CollectionFormat::ALL)),
     }
 }

@@ -2,7 +2,7 @@
 
 mod columns;
 mod detect;
-mod jsonl;
+mod json;
 mod parquet;
 mod reader;
 mod record;

@@ -182,7 +182,7 @@ impl PassageSource for ParquetPassages {
         let passage = || {
             let id = self.identifier(id)?;
             let title = self.string(title, "title")?.filter(|title| !title.is_empty());
-            let missing = || Wrong::new(BadKind::MissingField, "null as the text", "a string");
+            let missing = || Wrong::new(BadKind::MissingColumn, "null as the text", "a string");
             let text = self.string(text, "text")?.ok_or_else(missing)?;
             Ok(Passage { id, title, text, context: self.string(context, "context")? })
         };

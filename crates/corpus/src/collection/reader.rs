@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use toller_files::{Compression, Input, InputReader, Stamp, WatchedFile, has_changed};
-use toller_ir::{Passage, Position};
+use toller_ir::{Passage, Position, Setting};
 
 use crate::collection::CollectionFormat;
 use crate::collection::detect::detect;
-use crate::collection::jsonl::JsonlPassages;
+use crate::collection::json::JsonPassages;
 use crate::collection::parquet::ParquetPassages;
 use crate::collection::source::{PassageSource, RecordPlace};
 use crate::collection::table::{Table, TablePassages};
@@ -59,8 +59,8 @@ pub struct CollectionReader {
     /// Whether the open input's bytes are the file's, at the same places at any time.
     is_in_place: bool,
     yielded: u64,
-    /// Whether an input had titles by the name that a user gave.
-    has_titles: bool,
+    /// The names that a user gave and that no passage of an input had; unknown before the end of the first.
+    unseen: Option<Vec<(Setting, String)>>,
     finished: bool,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
@@ -142,7 +142,7 @@ impl CollectionReader {
             first_row: 0,
             is_in_place: false,
             yielded: 0,
-            has_titles: false,
+            unseen: None,
             finished: false,
             bytes_read: Arc::default(),
             total_bytes,
@@ -232,14 +232,15 @@ impl CollectionReader {
             && !input.reads_once()
             && reader.compression() == Compression::Plain;
         self.current = Some(match format {
-            CollectionFormat::Jsonl => Box::new(JsonlPassages::new(reader, max_line_bytes, columns)),
+            CollectionFormat::Jsonl => Box::new(JsonPassages::lines(reader, max_line_bytes, columns)),
+            CollectionFormat::Json => Box::new(JsonPassages::objects(reader, max_line_bytes, columns)),
             CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes, columns)),
             CollectionFormat::Dpr => Box::new(QuotedPassages::dpr(reader, max_line_bytes, columns)),
             CollectionFormat::Csv => Box::new(QuotedPassages::csv(reader, max_line_bytes, columns)),
             CollectionFormat::RocketQa => {
                 Box::new(TsvPassages::rocketqa(reader, max_line_bytes, self.first_row))
             }
-            CollectionFormat::Trec => Box::new(TrecPassages::new(reader, max_line_bytes)),
+            CollectionFormat::Trec => Box::new(TrecPassages::new(reader, max_line_bytes, columns)),
             CollectionFormat::Parquet => {
                 let bytes_read = Arc::clone(&self.bytes_read);
                 Box::new(ParquetPassages::open(&reader, max_line_bytes, columns, bytes_read)?)
@@ -255,7 +256,12 @@ impl CollectionReader {
             let next = source.next();
             if matches!(next, Ok(None)) {
                 self.first_row += source.rows();
-                self.has_titles |= source.has_titles();
+                let unseen = source.unseen().into_iter().map(|(of, name)| (of, name.to_owned()));
+                let unseen: Vec<(Setting, String)> = unseen.collect();
+                match &mut self.unseen {
+                    Some(so_far) => so_far.retain(|name| unseen.contains(name)),
+                    none => *none = Some(unseen),
+                }
                 if !self.open_next()? {
                     return Ok(None);
                 }
@@ -282,22 +288,25 @@ impl CollectionReader {
         }
         if let (Some(field), None) = (&self.options.columns.context, &passage.context) {
             let (found, expected) = (format!("no context for {}", id()), format!("a field {field:?}"));
-            return Err(self.bad(BadKind::MissingField, found, &expected));
+            return Err(self.bad(BadKind::MissingColumn, found, &expected));
         }
         Ok(passage)
     }
 
-    /// What only the end of the last input shows: there is no passage, or none has the titles that a user
-    /// named.
+    /// What only the end of the last input shows: there is no passage, or none has what a user named.
     fn check_end(&self) -> Result<(), CorpusError> {
         if self.yielded == 0 {
             return Err(self.empty());
         }
-        let names = self.options.columns.in_passages();
-        if names.title_is_given && !self.has_titles {
-            return Err(names.no_titles(self.files(), String::new()));
+        match self.unseen.iter().flatten().next() {
+            None => Ok(()),
+            Some((setting, name)) => Err(CorpusError::NoSuchName {
+                files: self.files(),
+                setting: *setting,
+                name: name.clone(),
+                found: String::new(),
+            }),
         }
-        Ok(())
     }
 
     fn bad(&self, kind: BadKind, found: String, expected: &str) -> CorpusError {

@@ -2,7 +2,7 @@
 
 use toller_ir::Passage;
 
-use crate::collection::jsonl;
+use crate::collection::json;
 use crate::collection::source::RecordLayout;
 
 impl RecordLayout {
@@ -12,7 +12,7 @@ impl RecordLayout {
     pub fn passage(&self, record: &[u8]) -> Option<Passage> {
         let record = std::str::from_utf8(record).ok()?;
         match self {
-            Self::Jsonl => jsonl::parse(record).ok(),
+            Self::Jsonl => json::parse(record).ok(),
             Self::Tsv(columns) => columns.passage_of_line(record),
             // The lines of a row are read without their carriage returns.
             Self::Dpr(columns) if record.contains("\r\n") => {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use toller_ir::{Passage, Position};
+use toller_ir::{Passage, Position, Setting};
 
 use crate::collection::columns::Columns;
 use crate::error::CorpusError;
@@ -20,10 +20,10 @@ pub(crate) trait PassageSource {
     /// The rows so far, good and bad, from which the numbering of the next file continues.
     fn rows(&self) -> u64;
 
-    /// Whether a passage so far had a title, even an empty one, by the name that a user gave. Only a format
-    /// without a header can find out no sooner.
-    fn has_titles(&self) -> bool {
-        true
+    /// The names that a user gave and that no passage so far had, not even with an empty value, and what gave
+    /// them. Only a format without a header can find out no sooner.
+    fn unseen(&self) -> Vec<(Setting, &str)> {
+        Vec::new()
     }
 
     /// Where the record of the last returned passage is in the decompressed file, and how to read it by
@@ -46,7 +46,7 @@ pub struct RecordPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordLayout {
-    /// A JSON object.
+    /// A JSON object, on any number of lines.
     Jsonl,
     /// Tab-separated columns.
     Tsv(Columns),

@@ -6,7 +6,7 @@ use toller_ir::{Passage, Position};
 use crate::ColumnNames;
 use crate::collection::columns::{Columns, HEADER};
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
-use crate::error::{CorpusError, Wrong};
+use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::names::{MAX_COLUMNS, Names};
 use crate::text::{QuotedRow, RecordLines, tabs};
 
@@ -72,6 +72,11 @@ impl PassageSource for TsvPassages {
             };
             if width != columns.width() {
                 let wrong = Wrong::width(width, columns.width(), line, columns.describe('\t'));
+                return Err(wrong.at(self.records.lines().place()));
+            }
+            if columns == Columns::ROCKETQA_FOUR && !matches!(cells, ["-", _, _, "0"]) {
+                let found = excerpt(line.as_bytes());
+                let wrong = Wrong::new(BadKind::Malformed, found, "-<TAB>title<TAB>text<TAB>0");
                 return Err(wrong.at(self.records.lines().place()));
             }
             // Only rows without identifiers use it, and those files have no header.

@@ -175,7 +175,7 @@ fn parse_json(line: &str) -> Result<Judgment<'_>, Wrong> {
     let mut field = |names: &[&str], what: &str| {
         fields.take(names)?.ok_or_else(|| {
             let found = format!("no {what} in {}", excerpt(line.as_bytes()));
-            Wrong::new(BadKind::MissingField, found, EXPECTED)
+            Wrong::new(BadKind::MissingColumn, found, EXPECTED)
         })
     };
     let query = field(&["query-id", "query_id", "qid"], "query")?.id("query")?;

@@ -13,7 +13,7 @@ named! {
     pub enum QueryFormat: "a format of queries" {
         /// One JSON object a line: BEIR, DPR, DuReader-retrieval.
         Jsonl = "jsonl",
-        /// One JSON array of objects: EntityQuestions.
+        /// JSON objects over any number of lines, one after another or in one array: EntityQuestions.
         Json = "json",
         /// `id<TAB>text`, with or without a header.
         Tsv = "tsv",
@@ -35,12 +35,11 @@ named! {
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
 pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat, CorpusError> {
     let unknown = |candidates: &[QueryFormat]| sniff.unknown("queries", candidates, QueryFormat::name);
-    if sniff.named(&["jsonl", "ndjson"]) {
-        return Ok(QueryFormat::Jsonl);
-    }
     match sniff.json() {
-        Some(Shape::Object) => return Ok(QueryFormat::Jsonl),
         Some(Shape::Array) => return Ok(QueryFormat::Json),
+        Some(Shape::Object) if sniff.first_object_has_lines() => return Ok(QueryFormat::Json),
+        Some(Shape::Object) => return Ok(QueryFormat::Jsonl),
+        None if sniff.named(&["jsonl", "ndjson"]) => return Ok(QueryFormat::Jsonl),
         None if sniff.begins_with_tag() => return Ok(QueryFormat::Trec),
         None => {}
     }
@@ -68,6 +67,7 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat
         2 if usual.iter().all(|line| has_answers(line)) => Ok(QueryFormat::Dpr),
         2 => Ok(QueryFormat::Tsv),
         4 if usual.iter().all(|line| line.ends_with("\t-\t-\t0")) => Ok(QueryFormat::RocketQa),
+        3.. => Err(unknown(&[])),
         _ => Err(unknown(&QueryFormat::ALL)),
     }
 }

@@ -1,14 +1,14 @@
-//! Queries as JSON: BEIR's and DuReader's lines, DPR's, EntityQuestions' array.
+//! Queries as JSON: BEIR's and DuReader's lines, DPR's, EntityQuestions' array, and objects over any lines.
 
 use toller_files::InputReader;
 use toller_ir::Query;
 
 use crate::ColumnNames;
-use crate::error::{BadKind, CorpusError, Place, Wrong};
+use crate::error::{BadKind, CorpusError, Wrong};
 use crate::names::{Names, Usual, either};
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
-use crate::text::{Object, Owned, RecordLines, Shape, for_each_element};
+use crate::text::{Object, ObjectReader, RecordLines};
 
 /// The names of the fields of a query.
 pub(crate) const FIELDS: Usual = Usual {
@@ -33,25 +33,25 @@ pub(crate) fn read_lines(
     })
 }
 
-/// Reads one JSON array of objects.
-pub(crate) fn read_array(
+/// Reads objects over any lines, one after another or in one array.
+pub(crate) fn read_objects(
     reader: InputReader,
     max_bytes: usize,
     columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
     let mut records = Records { names: columns.or(FIELDS), with_ids: None };
-    for_each_element(
-        reader,
-        "json",
-        Shape::Array,
-        max_bytes,
-        |place: Place, _, Owned(fields): Owned<Object<'static>>| {
-            let row = place.position.number() - 1;
-            let query = records.query(fields, row, sink).map_err(|wrong| wrong.at(place.clone()));
-            sink.take(place, query)
-        },
-    )
+    let mut objects = ObjectReader::new(reader, max_bytes);
+    loop {
+        let query = match objects.advance() {
+            Ok(false) => return Ok(()),
+            Ok(true) => Object::parse(objects.text(), EXPECTED)
+                .and_then(|fields| records.query(fields, objects.count() - 1, sink))
+                .map_err(|wrong| wrong.at(objects.place())),
+            Err(error) => Err(error),
+        };
+        sink.take(objects.place(), query)?;
+    }
 }
 
 /// What the records of a file have in common.

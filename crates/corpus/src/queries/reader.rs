@@ -84,11 +84,11 @@ fn read_into(
     let (max_bytes, columns) = (options.max_line_bytes, &options.columns);
     match format {
         QueryFormat::Jsonl => json::read_lines(reader, max_bytes, columns, sink),
-        QueryFormat::Json => json::read_array(reader, max_bytes, columns, sink),
+        QueryFormat::Json => json::read_objects(reader, max_bytes, columns, sink),
         QueryFormat::Tsv => tsv::read_columns(reader, max_bytes, columns, sink),
         QueryFormat::Csv => tsv::read_csv(reader, max_bytes, columns, sink),
         QueryFormat::Dpr => tsv::read_dpr(reader, max_bytes, sink),
         QueryFormat::RocketQa => tsv::read_rocketqa(reader, max_bytes, sink),
-        QueryFormat::Trec => trec::read_topics(reader, max_bytes, sink),
+        QueryFormat::Trec => trec::read_topics(reader, max_bytes, columns, sink),
     }
 }

@@ -1,27 +1,49 @@
 //! TREC topics.
 
 use toller_files::InputReader;
-use toller_ir::Query;
+use toller_ir::{Query, Setting};
 
+use crate::ColumnNames;
 use crate::error::{BadKind, CorpusError, excerpt};
 use crate::queries::sink::QuerySink;
-use crate::text::{Element, ElementReader, LineReader, collapse, field_text, plain_text, text_outside};
+use crate::text::{
+    Element, ElementReader, GivenElements, LineReader, collapse, field_text, plain_text, text_outside,
+};
+
+/// The labels that the classical topics put before their fields.
+const LABELS: &[(&str, &str)] = &[
+    ("num", "Number:"),
+    ("number", "Number:"),
+    ("dom", "Domain:"),
+    ("title", "Topic:"),
+    ("query", "Topic:"),
+    ("desc", "Description:"),
+    ("smry", "Summary:"),
+    ("narr", "Narrative:"),
+    ("con", "Concept(s):"),
+    ("fac", "Factor(s):"),
+    ("def", "Definition(s):"),
+];
 
 /// Reads `<top>`, `<topic>` and `<doc>` elements. The identifier is `<num>` (after "Number:"), the attribute
 /// `number` or `<docno>`. The text is `<title>` or `<query>` (after "Topic:"), otherwise `<desc>` (after
-/// "Description:"), and otherwise everything in a `<doc>` except its number.
+/// "Description:"), and otherwise everything in a `<doc>` except its number. A user may name other elements.
 pub(crate) fn read_topics(
     reader: InputReader,
     max_bytes: usize,
+    columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
+    let files = reader.input().to_string();
     let mut elements =
         ElementReader::new(LineReader::new(reader, max_bytes), &["top", "topic", "doc"], max_bytes);
+    let text = columns.text.as_ref().map(|names| GivenElements::new(Setting::TextColumn, names));
+    let mut names = TopicNames { id: columns.id.as_deref(), text };
     loop {
         match elements.next() {
-            Ok(None) => return Ok(()),
+            Ok(None) => break,
             Ok(Some(topic)) => {
-                let query = parse(&topic).map_err(|(found, expected)| {
+                let query = names.query(&topic).map_err(|(found, expected)| {
                     elements.lines().bad_at(topic.line, BadKind::MissingField, found, expected)
                 });
                 sink.take(elements.lines().place_of(topic.line), query)?;
@@ -29,23 +51,58 @@ pub(crate) fn read_topics(
             Err(error) => sink.take(elements.lines().place(), Err(error))?,
         }
     }
+    match names.text.iter().flat_map(GivenElements::unseen).next() {
+        None => Ok(()),
+        Some((setting, name)) => {
+            let (name, found) = (name.to_owned(), String::new());
+            Err(CorpusError::NoSuchName { files, setting, name, found })
+        }
+    }
 }
 
-fn parse(topic: &Element) -> Result<Query, (String, &'static str)> {
-    let field = |names: &[&'static str], label: &str| {
-        field_text(&topic.body, names).map(|text| collapse(without_label(plain_text(&text).trim(), label)))
-    };
-    let missing = |what: &str| format!("no {what} in {}", excerpt(topic.body.trim().as_bytes()));
-    let id = field(&["num", "number"], "Number:")
-        .or_else(|| attribute(&topic.attributes, "number"))
-        .or_else(|| field(&["docno"], ""))
-        .ok_or_else(|| (missing("number"), "<num>, the attribute number or <docno>"))?;
-    let rest = || Some(collapse(&text_outside(&topic.body, &["docno"]))).filter(|_| topic.name == "doc");
-    let text = field(&["title", "query"], "Topic:")
-        .or_else(|| field(&["desc"], "Description:"))
-        .or_else(rest)
-        .ok_or_else(|| (missing("title"), "<title>, <query> or <desc>"))?;
-    Ok(Query { id, text, answers: Vec::new() })
+/// The names of elements that a user gave.
+struct TopicNames<'a> {
+    id: Option<&'a str>,
+    text: Option<GivenElements>,
+}
+
+impl TopicNames<'_> {
+    /// The query of a topic, or what it lacks, and what is expected.
+    fn query(&mut self, topic: &Element) -> Result<Query, (String, String)> {
+        let field = |names: &[&str]| {
+            names.iter().find_map(|name| Some(plain(name, &field_text(&topic.body, &[name])?)))
+        };
+        let missing = |what: &str| format!("no {what} in {}", excerpt(topic.body.trim().as_bytes()));
+        let id = match self.id {
+            Some(name) => field(&[name])
+                .or_else(|| attribute(&topic.attributes, name))
+                .ok_or_else(|| (missing("number"), format!("<{name}> or the attribute {name}")))?,
+            None => field(&["num", "number"])
+                .or_else(|| attribute(&topic.attributes, "number"))
+                .or_else(|| field(&["docno"]))
+                .ok_or_else(|| (missing("number"), "<num>, the attribute number or <docno>".to_owned()))?,
+        };
+        let rest = || Some(collapse(&text_outside(&topic.body, &["docno"]))).filter(|_| topic.name == "doc");
+        let text = match &mut self.text {
+            Some(names) => {
+                let found: Vec<_> = names.of(&topic.body);
+                let texts: Vec<_> = found.iter().map(|(name, content)| plain(name, content)).collect();
+                let text = Some(texts.join(" ")).filter(|_| !texts.is_empty());
+                text.ok_or_else(|| (missing("text"), names.tags()))?
+            }
+            None => field(&["title", "query"])
+                .or_else(|| field(&["desc"]))
+                .or_else(rest)
+                .ok_or_else(|| (missing("title"), "<title>, <query> or <desc>".to_owned()))?,
+        };
+        Ok(Query { id, text, answers: Vec::new() })
+    }
+}
+
+/// The plain text of the element `name`, without its label.
+fn plain(name: &str, content: &str) -> String {
+    let label = LABELS.iter().find(|(of, _)| of.eq_ignore_ascii_case(name)).map_or("", |(_, label)| label);
+    collapse(without_label(plain_text(content).trim(), label))
 }
 
 /// `text` without the label that the classical topics put before a field.

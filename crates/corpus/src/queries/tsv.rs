@@ -105,7 +105,11 @@ pub(crate) fn read_rocketqa(
                 "text, or text<TAB>-<TAB>-<TAB>0, as on the first line",
             ));
         }
-        let [text, ..] = cells;
+        let [text, rest @ ..] = cells;
+        if wanted == 4 && !rest.starts_with(&["-", "-", "0"]) {
+            let found = excerpt(line.as_bytes());
+            return Err(Wrong::new(BadKind::Malformed, found, "text<TAB>-<TAB>-<TAB>0"));
+        }
         Ok(Some(Query { id: sink.row_id(row), text: text.to_owned(), answers: Vec::new() }))
     })
 }
@@ -127,7 +131,7 @@ pub(crate) fn read_dpr(
                 Some(answers) => Ok(Query { id, text: question.clone(), answers }),
                 None => bad(BadKind::Malformed, format!("{} as the answers", excerpt(answers.as_bytes()))),
             },
-            [only] => bad(BadKind::MissingField, format!("1 column, {}", excerpt(only.as_bytes()))),
+            [only] => bad(BadKind::MissingColumn, format!("1 column, {}", excerpt(only.as_bytes()))),
             more => bad(BadKind::ExtraColumn, counted(more.len(), "column")),
         }))
     })

@@ -229,10 +229,3 @@ impl<'de> Deserialize<'de> for Owned<Loose<'static>> {
         Loose::deserialize(deserializer).map(|value| Self(value.into_owned()))
     }
 }
-
-impl<'de> Deserialize<'de> for Owned<Object<'static>> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields = Object::deserialize(deserializer)?.0.into_iter();
-        Ok(Self(Object(fields.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())))
-    }
-}

@@ -1,6 +1,7 @@
 //! Records between tags, `<doc>...</doc>` and `<top>...</top>`, in TREC's SGML and in XML.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::error::{BadKind, CorpusError, excerpt};
@@ -113,8 +114,8 @@ impl ElementReader {
     }
 }
 
-struct Tag {
-    name: &'static str,
+struct Tag<'n> {
+    name: &'n str,
     /// The whole tag.
     range: Range<usize>,
     /// The text between the name and the `>`.
@@ -122,17 +123,17 @@ struct Tag {
 }
 
 /// The first opening tag `<name ...>` at or after `from`, whatever its case.
-fn find_tag(text: &str, name: &'static str, from: usize) -> Option<Tag> {
+fn find_tag<'n>(text: &str, name: &'n str, from: usize) -> Option<Tag<'n>> {
     find_tag_from(text, "<", name, from)
 }
 
 /// The first closing tag `</name>` at or after `from`, whatever its case.
-fn find_closing_tag(text: &str, name: &'static str, from: usize) -> Option<Range<usize>> {
+fn find_closing_tag(text: &str, name: &str, from: usize) -> Option<Range<usize>> {
     find_tag_from(text, "</", name, from).map(|tag| tag.range)
 }
 
 /// The first tag that begins with `opening` and `name`.
-fn find_tag_from(text: &str, opening: &str, name: &'static str, from: usize) -> Option<Tag> {
+fn find_tag_from<'n>(text: &str, opening: &str, name: &'n str, from: usize) -> Option<Tag<'n>> {
     let bytes = text.as_bytes();
     for offset in memchr::memchr_iter(b'<', bytes.get(from..)?) {
         let start = from + offset;
@@ -153,16 +154,37 @@ fn find_tag_from(text: &str, opening: &str, name: &'static str, from: usize) -> 
 
 /// The content of every element of `body` with the first of `names` that it has, joined by line breaks;
 /// `None` if there is no such element.
-pub(crate) fn field_text<'a>(body: &'a str, names: &[&'static str]) -> Option<Cow<'a, str>> {
-    names.iter().find_map(|name| {
-        let contents =
-            fields(body, name).map(|(_, content)| Cow::Borrowed(body.get(content).unwrap_or_default()));
-        contents.reduce(|earlier, content| Cow::Owned(format!("{earlier}\n{content}")))
-    })
+pub(crate) fn field_text<'a>(body: &'a str, names: &[&str]) -> Option<Cow<'a, str>> {
+    names
+        .iter()
+        .find_map(|name| joined(fields(body, name).map(|(_, content)| body.get(content).unwrap_or_default())))
+}
+
+/// The contents, joined by line breaks; `None` if there are none.
+pub(crate) fn joined<'a>(contents: impl IntoIterator<Item = &'a str>) -> Option<Cow<'a, str>> {
+    let contents = contents.into_iter().map(Cow::Borrowed);
+    contents.reduce(|earlier, content| Cow::Owned(format!("{earlier}\n{content}")))
+}
+
+/// The elements of `body` with one of `names`, in the order of the document: the name, and the content. Of
+/// elements that overlap, the one whose name comes first counts.
+pub(crate) fn elements<'a, 'n>(body: &'a str, names: &[&'n str]) -> Vec<(&'n str, &'a str)> {
+    // The end, the name and the content of each, by where it begins.
+    let mut found: BTreeMap<usize, (usize, &'n str, &'a str)> = BTreeMap::new();
+    for name in names {
+        for (element, content) in fields(body, name) {
+            let before = found.range(..element.end).next_back();
+            if before.is_none_or(|(_, (end, ..))| *end <= element.start) {
+                let content = body.get(content).unwrap_or_default();
+                found.insert(element.start, (element.end, *name, content));
+            }
+        }
+    }
+    found.into_values().map(|(_, name, content)| (name, content)).collect()
 }
 
 /// The plain text of `body` outside the elements with one of `names`.
-pub(crate) fn text_outside(body: &str, names: &[&'static str]) -> String {
+pub(crate) fn text_outside(body: &str, names: &[&str]) -> String {
     let mut elements: Vec<_> = names.iter().flat_map(|name| fields(body, name)).collect();
     elements.sort_unstable_by_key(|(element, _)| element.start);
     let mut markup = String::with_capacity(body.len());
@@ -178,7 +200,7 @@ pub(crate) fn text_outside(body: &str, names: &[&'static str]) -> String {
 
 /// Where the elements of `body` with this name are, and where the content of each is. An element without a
 /// closing tag ends at the next tag, as in the classical topics.
-fn fields(body: &str, name: &'static str) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+fn fields(body: &str, name: &str) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let mut from = 0;
     std::iter::from_fn(move || {
         let tag = find_tag(body, name, from)?.range;
@@ -273,7 +295,7 @@ pub(crate) fn collapse(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{collapse, field_text, plain_text, text_outside};
+    use super::{collapse, elements, field_text, plain_text, text_outside};
 
     #[test]
     fn fields_end_at_their_closing_tag_or_at_the_next_tag() {
@@ -286,6 +308,15 @@ mod tests {
         assert_eq!(field_text(open, &["headline"]), None);
         assert_eq!(field_text("<text>a</text> <text>b</text>", &["text"]).as_deref(), Some("a\nb"));
         assert_eq!(field_text("<titles>a</titles>", &["title"]), None);
+    }
+
+    #[test]
+    fn elements_are_in_the_order_of_the_document() {
+        let body = "<lp>a</lp><text>b <lp>c</lp></text><hl>d<date>e</date></hl><LP>f</LP>";
+        let found = elements(body, &["text", "hl", "lp", "date"]);
+        assert_eq!(found, [("lp", "a"), ("text", "b <lp>c</lp>"), ("hl", "d<date>e</date>"), ("lp", "f")]);
+        assert_eq!(elements("<head><title>t</title></head>", &["title", "head"]), [("title", "t")]);
+        assert_eq!(elements("<a>b</a>", &["b"]), []);
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
     },
     Declaration {
         name: "Success",
-        aliases: &["Hits", "Hit", "HitRate"],
+        aliases: &["Hits", "Hit", "HitRate", "hit_rate"],
         trec_eval: family("success", Parameter::Cutoff),
         at: At::Required(Parameter::Cutoff),
         parameters: &[Parameter::Rel, Parameter::JudgedOnly, Parameter::Ties],
@@ -81,6 +81,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
     },
     Declaration {
         name: "Rprec",
+        aliases: &["r-precision"],
         trec_eval: plain("Rprec"),
         at: At::Nothing,
         parameters: REL_AND_JUDGED,
@@ -144,6 +145,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
     },
     Declaration {
         name: "SetF",
+        aliases: &["f1"],
         trec_eval: both("set_F", "set_F", Parameter::Beta),
         at: At::Nothing,
         parameters: &[Parameter::Beta, Parameter::Rel, Parameter::JudgedOnly],

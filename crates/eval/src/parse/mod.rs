@@ -57,8 +57,8 @@ fn parse_item(text: &str) -> Result<Vec<Measure>, MeasureError> {
         return Ok(measures);
     }
     let parts = notation::parse(text)?;
-    let (declaration, at) = match look_up(parts.name) {
-        Some(Name::Measure(declaration)) => (declaration, parts.at),
+    let (declaration, implied) = match look_up(parts.name) {
+        Some(Name::Measure { declaration, implied }) => (declaration, implied),
         Some(Name::Family { declaration, parameter, values }) if parts.is_bare_name() => {
             return values
                 .split(',')
@@ -70,6 +70,10 @@ fn parse_item(text: &str) -> Result<Vec<Measure>, MeasureError> {
 
     let mut parameters = Parameters::default();
     let mut given: Vec<Parameter> = Vec::new();
+    for (parameter, value) in &implied {
+        set(text, &mut parameters, *parameter, value)?;
+        given.push(*parameter);
+    }
     let at_parameter = match declaration.at {
         At::Nothing => None,
         At::Optional(parameter) | At::Required(parameter) => Some(parameter),
@@ -82,7 +86,7 @@ fn parse_item(text: &str) -> Result<Vec<Measure>, MeasureError> {
         set(text, &mut parameters, parameter, value)?;
         given.push(parameter);
     }
-    if let Some(at) = at {
+    if let Some(at) = parts.at {
         let parameter = at_parameter.ok_or(MeasureError::AtNotTaken { measure: declaration.name })?;
         set(text, &mut parameters, parameter, &Value::Number(at.to_owned()))?;
         given.push(parameter);

@@ -1,31 +1,46 @@
-//! Names of measures: canonical ones, aliases and trec_eval's.
+//! Names of measures: canonical ones, aliases, trec_eval's and ranx's.
 
 use strsim::osa_distance;
 
 use crate::declarations::{Declaration, declarations};
-use crate::parameters::Parameter;
+use crate::parameters::{Parameter, Value};
 
 /// The meaning of a name.
 #[derive(Debug)]
 pub(super) enum Name<'a> {
-    /// A measure whose parameters are given in the notation.
-    Measure(&'static Declaration),
+    /// A measure, with the parameters that the name implies; others are given in the notation.
+    Measure { declaration: &'static Declaration, implied: Vec<(Parameter, Value)> },
     /// trec_eval's name of a family, `ndcg_cut`, and its values, `5,10`.
     Family { declaration: &'static Declaration, parameter: Parameter, values: &'a str },
 }
 
 /// Finds a name. Case does not matter: no two names differ only in it.
 pub(super) fn look_up(name: &str) -> Option<Name<'_>> {
-    for declaration in declarations() {
-        if names(declaration).any(|known| known.eq_ignore_ascii_case(name)) {
-            return Some(Name::Measure(declaration));
-        }
+    if let Some(declaration) = declared(name) {
+        return Some(Name::Measure { declaration, implied: Vec::new() });
+    }
+    if let Some((declaration, implied)) = of_ranx(&name.to_ascii_lowercase()) {
+        return Some(Name::Measure { declaration, implied });
     }
     declarations().find_map(|declaration| {
         let (family, parameter) = declaration.trec_eval.family?;
         let values = name.strip_prefix(family)?.strip_prefix(['_', '.'])?;
         Some(Name::Family { declaration, parameter, values })
     })
+}
+
+fn declared(name: &str) -> Option<&'static Declaration> {
+    declarations().find(|declaration| names(declaration).any(|known| known.eq_ignore_ascii_case(name)))
+}
+
+/// ranx's names with a parameter: `ndcg_burges`, and `rbp.95`, whose gains are 0 and 1.
+fn of_ranx(name: &str) -> Option<(&'static Declaration, Vec<(Parameter, Value)>)> {
+    if let Some(base @ ("dcg" | "ndcg")) = name.strip_suffix("_burges") {
+        return Some((declared(base)?, vec![(Parameter::Dcg, Value::Text("exp-log2".to_owned()))]));
+    }
+    let persistence = Value::Number(format!("0.{}", name.strip_prefix("rbp.")?));
+    let relevant = Value::Number("1".to_owned());
+    Some((declared("rbp")?, vec![(Parameter::Persistence, persistence), (Parameter::Rel, relevant)]))
 }
 
 /// All names of a measure except those of families.

@@ -230,7 +230,9 @@ class SparseIndex(Searcher):
     @property
     def directory(self) -> str: ...
 
-def read_queries(path: _Paths, *, skip_bad_lines: bool = False) -> list[tuple[str, str]]: ...
+def read_queries(
+    path: _Paths, *, id_column: str | None = None, text_column: str | None = None, skip_bad_lines: bool = False
+) -> list[tuple[str, str]]: ...
 
 @final
 class Run:
@@ -374,7 +376,7 @@ def index(
     output: _Path,
     *,
     analyzer: str,
-    title_separator: str = " ",
+    title_separator: str | None = " ",
     doc_vectors: bool = False,
     memory_bytes: int | None = None,
     overwrite: bool = False,

@@ -75,7 +75,7 @@ def index(
     *,
     language: str | None = None,
     analyzer: str | None = None,
-    title_separator: str = " ",
+    title_separator: str | None = " ",
     doc_vectors: bool = False,
     memory_bytes: int | None = None,
     overwrite: bool = False,
@@ -90,7 +90,8 @@ def index(
     `corpus` and its columns are given as to `encode`.
 
     Texts become terms by `language` ("en", "de", "zh" ...) or by `analyzer` ("standard", "whitespace",
-    "wordpiece:MODEL" ...). `doc_vectors` keeps the terms of each document, for RM3 and Rocchio.
+    "wordpiece:MODEL" ...). With `title_separator=None`, titles are left out. `doc_vectors` keeps the terms of each
+    document, for RM3 and Rocchio.
     """
     if (language is None) == (analyzer is None):
         raise invalid("an index needs one way from texts to terms", "give language or analyzer")

@@ -169,11 +169,11 @@ fn map_complete(files: &[CompleteListedFile], of: &FileEntry) -> Result<Mmap, Sp
 pub fn check_build(
     directory: &Path,
     analyzer: &Analyzer,
-    title_separator: &str,
+    title_separator: Option<&str>,
     doc_vectors: bool,
 ) -> Result<(), SparseError> {
     let Some(manifest) = Manifest::read(directory)? else { return Ok(()) };
-    let source = Source { title_separator: title_separator.to_owned(), ..manifest.source.clone() };
+    let source = Source { title_separator: title_separator.map(str::to_owned), ..manifest.source.clone() };
     match difference(&manifest, analyzer, &source, doc_vectors) {
         Some(difference) => Err(SparseError::Exists { path: directory.to_owned(), difference }),
         None => Ok(()),
@@ -197,7 +197,10 @@ fn difference(
     } else if manifest.analyzer != analyzer {
         Some("its analyzer worked differently".to_owned())
     } else if manifest.source.title_separator != source.title_separator {
-        let quoted = |separator: &str| format!("{separator:?}");
+        let quoted = |separator: &Option<String>| match separator {
+            Some(separator) => format!("{separator:?}"),
+            None => "none (titles are left out)".to_owned(),
+        };
         let (there, asked) = (&manifest.source.title_separator, &source.title_separator);
         Some(differs("title separator", &quoted(there), &quoted(asked)))
     } else if manifest.source != *source {

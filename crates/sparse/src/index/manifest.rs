@@ -45,8 +45,8 @@ pub struct Source {
     pub fingerprint: String,
     /// The number of documents.
     pub passages: u64,
-    /// The text between a title and a passage.
-    pub title_separator: String,
+    /// The text between a title and a passage; `None` if titles are left out.
+    pub title_separator: Option<String>,
 }
 
 /// A file of the index.

@@ -45,7 +45,7 @@ pub(crate) fn build_watched(
         source: Source {
             fingerprint: format!("{texts:?}").len().to_string(),
             passages: texts.len() as u64,
-            title_separator: " ".to_owned(),
+            title_separator: Some(" ".to_owned()),
         },
         doc_vectors: building.doc_vectors,
         memory_bytes: building.memory_bytes,
