@@ -121,10 +121,7 @@ impl Engine {
                     }
                     checked => checked,
                 };
-                let index = self.open_flat(stores, options, check)?;
-                index.check_dim(queries.dim())?;
-                let (ids, vectors) = all_rows(&queries);
-                DenseSearcher::of_vectors(index, ids, vectors)?
+                DenseSearcher::of_store(self.open_flat(stores, options, check)?, queries)?
             }
         };
         Ok(Pooled::new(searcher, &self.threads))
@@ -200,18 +197,4 @@ fn check_role(path: &Path, store: &Store, expected: Role, options: &DenseOptions
         return Ok(());
     }
     Err(EngineError::Role { path: path.to_owned(), expected, found })
-}
-
-/// The ids and the vectors of a store.
-fn all_rows(store: &Store) -> (Vec<String>, Vec<f32>) {
-    let mut ids = Vec::with_capacity(store.count());
-    let mut vectors = vec![0.0; store.count() * store.dim()];
-    let mut rest = &mut vectors[..];
-    for shard in store.shards() {
-        let (rows, after) = rest.split_at_mut(shard.rows() * store.dim());
-        shard.embeddings().widen(0..rows.len(), rows);
-        ids.extend((0..shard.rows()).map(|row| shard.id(row).to_owned()));
-        rest = after;
-    }
-    (ids, vectors)
 }
