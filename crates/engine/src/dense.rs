@@ -99,11 +99,7 @@ impl Engine {
             QuerySource::Encoder { encoder, assume_model } => {
                 let check = |store: &Store| match store.check_model(encoder.info()) {
                     Err(StoreError::UnknownModel { .. }) if assume_model => Ok(()),
-                    // The same model with fewer dimensions has another fingerprint, too.
-                    Err(StoreError::WrongModel { .. }) if store.dim() != encoder.dim() => {
-                        Err(StoreError::OtherDim { stored: store.dim(), queries: encoder.dim() })
-                    }
-                    checked => checked,
+                    checked => checked.map_err(|error| or_other_dim(error, store, encoder.dim())),
                 };
                 DenseSearcher::new(self.open_flat(stores, options, check)?, encoder.model)?
             }
@@ -114,12 +110,9 @@ impl Engine {
                     self.verifying(|progress| queries.verify(progress))?;
                 }
                 let made_by = &queries.manifest().spec.model;
-                let check = |store: &Store| match self.check_model(store, made_by) {
-                    // The same model with fewer dimensions has another fingerprint, too.
-                    Err(StoreError::WrongModel { .. }) if store.dim() != queries.dim() => {
-                        Err(StoreError::OtherDim { stored: store.dim(), queries: queries.dim() })
-                    }
-                    checked => checked,
+                let check = |store: &Store| {
+                    let checked = self.check_model(store, made_by);
+                    checked.map_err(|error| or_other_dim(error, store, queries.dim()))
                 };
                 DenseSearcher::of_store(self.open_flat(stores, options, check)?, queries)?
             }
@@ -197,4 +190,15 @@ fn check_role(path: &Path, store: &Store, expected: Role, options: &DenseOptions
         return Ok(());
     }
     Err(EngineError::Role { path: path.to_owned(), expected, found })
+}
+
+/// What is wrong with a store that is searched with vectors of `dim` numbers: the same model with fewer
+/// dimensions has another fingerprint, too.
+fn or_other_dim(error: StoreError, store: &Store, dim: usize) -> StoreError {
+    match error {
+        StoreError::WrongModel { .. } if store.dim() != dim => {
+            StoreError::OtherDim { stored: store.dim(), queries: dim }
+        }
+        error => error,
+    }
 }
