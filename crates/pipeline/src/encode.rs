@@ -70,6 +70,8 @@ pub struct EncodeReport {
     pub duration: Duration,
     /// Whether the job was stopped before the end; the same job resumes it.
     pub interrupted: bool,
+    /// Whether the store was complete before, and there was nothing to do.
+    pub was_complete: bool,
 }
 
 impl EncodeReport {
@@ -84,6 +86,7 @@ impl EncodeReport {
             tokens: 0,
             duration: Duration::ZERO,
             interrupted: false,
+            was_complete: true,
         }
     }
 }
@@ -203,7 +206,8 @@ pub fn encode(
     };
     let duration = started.elapsed();
     let (rows_done, rows) = (rows, rows - first_row);
-    Ok(EncodeReport { manifest, rows_done, rows, zero_rows, tokens, duration, interrupted })
+    let was_complete = false;
+    Ok(EncodeReport { manifest, rows_done, rows, zero_rows, tokens, duration, interrupted, was_complete })
 }
 
 /// This many permits, and where they are given back.
