@@ -100,11 +100,7 @@ impl Engine {
                 self.warn_of_similarity(&encoder);
                 let check = |store: &Store| match store.check_model(encoder.info()) {
                     Err(StoreError::UnknownModel { .. }) if assume_model => Ok(()),
-                    // The same model with fewer dimensions has another fingerprint, too.
-                    Err(StoreError::WrongModel { .. }) if store.dim() != encoder.dim() => {
-                        Err(StoreError::OtherDim { stored: store.dim(), queries: encoder.dim() })
-                    }
-                    checked => checked,
+                    checked => checked.map_err(|error| or_other_dim(error, store, encoder.dim())),
                 };
                 DenseSearcher::new(self.open_flat(stores, options, check)?, encoder.model)?
             }
@@ -115,17 +111,11 @@ impl Engine {
                     self.verifying(|progress| queries.verify(progress))?;
                 }
                 let made_by = &queries.manifest().spec.model;
-                let check = |store: &Store| match self.check_model(store, made_by) {
-                    // The same model with fewer dimensions has another fingerprint, too.
-                    Err(StoreError::WrongModel { .. }) if store.dim() != queries.dim() => {
-                        Err(StoreError::OtherDim { stored: store.dim(), queries: queries.dim() })
-                    }
-                    checked => checked,
+                let check = |store: &Store| {
+                    let checked = self.check_model(store, made_by);
+                    checked.map_err(|error| or_other_dim(error, store, queries.dim()))
                 };
-                let index = self.open_flat(stores, options, check)?;
-                index.check_dim(queries.dim())?;
-                let (ids, vectors) = all_rows(&queries);
-                DenseSearcher::of_vectors(index, ids, vectors)?
+                DenseSearcher::of_store(self.open_flat(stores, options, check)?, queries)?
             }
         };
         Ok(Pooled::new(searcher, &self.threads))
@@ -203,16 +193,13 @@ fn check_role(path: &Path, store: &Store, expected: Role, options: &DenseOptions
     Err(EngineError::Role { path: path.to_owned(), expected, found })
 }
 
-/// The ids and the vectors of a store.
-fn all_rows(store: &Store) -> (Vec<String>, Vec<f32>) {
-    let mut ids = Vec::with_capacity(store.count());
-    let mut vectors = vec![0.0; store.count() * store.dim()];
-    let mut rest = &mut vectors[..];
-    for shard in store.shards() {
-        let (rows, after) = rest.split_at_mut(shard.rows() * store.dim());
-        shard.embeddings().widen(0..rows.len(), rows);
-        ids.extend((0..shard.rows()).map(|row| shard.id(row).to_owned()));
-        rest = after;
+/// What is wrong with a store that is searched with vectors of `dim` numbers: the same model with fewer
+/// dimensions has another fingerprint, too.
+fn or_other_dim(error: StoreError, store: &Store, dim: usize) -> StoreError {
+    match error {
+        StoreError::WrongModel { .. } if store.dim() != dim => {
+            StoreError::OtherDim { stored: store.dim(), queries: dim }
+        }
+        error => error,
     }
-    (ids, vectors)
 }

@@ -148,7 +148,7 @@ impl Engine {
             stop,
             drops_current_shard: options.drops_current_shard,
         };
-        let report = encode(&job, texts, writer, on_progress);
+        let report = self.threads.run(|| encode(&job, texts, writer, on_progress));
         self.notify(Event::Finished);
         let split = encoder.model.tower(role).split_batches();
         if split > 0 {

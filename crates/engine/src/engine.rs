@@ -1,11 +1,11 @@
 //! The engine: how everything is opened.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use toller_files::{FileError, Input, OpenOptions, VerifyProgress, expand};
+use toller_files::{OpenOptions, VerifyProgress};
 use toller_gpu::{Devices, Watcher};
 use toller_hub::ResolveOptions;
 
@@ -132,20 +132,6 @@ impl Builder {
     }
 }
 
-/// The files of queries that were named by files and folders; of a folder as BEIR publishes them, which holds
-/// the corpus too, the queries.
-///
-/// # Errors
-/// When a folder cannot be listed.
-pub fn query_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Input>, FileError> {
-    let names = ["queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst", "queries.jsonl.xz"];
-    let queries = |path: &P| {
-        let path = path.as_ref();
-        names.map(|name| path.join(name)).into_iter().find(|file| file.is_file()).unwrap_or(path.to_owned())
-    };
-    expand(paths.iter().map(queries))
-}
-
 impl Engine {
     /// Makes an engine.
     #[must_use]
@@ -162,28 +148,6 @@ impl Engine {
     /// Does `work` in the engine's threads.
     pub fn in_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.threads.run(work)
-    }
-
-    /// The files of a collection that is named by files and folders. A folder in BEIR's form holds queries
-    /// too; only its corpus is taken.
-    ///
-    /// # Errors
-    /// When a folder cannot be listed.
-    pub fn collection_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
-        for folder in paths.iter().map(AsRef::as_ref) {
-            if let Some(file) = beir_corpus(folder) {
-                self.notify(Event::BeirCorpus { folder, file: &file });
-            }
-        }
-        Ok(collection_files(paths)?)
-    }
-
-    /// [`query_files`], as the engine's own.
-    ///
-    /// # Errors
-    /// When a folder cannot be listed.
-    pub fn query_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
-        Ok(query_files(paths)?)
     }
 
     pub(crate) fn notify(&self, event: Event<'_>) {
@@ -209,20 +173,4 @@ impl Engine {
         self.notify(Event::Finished);
         verified
     }
-}
-
-/// The files of a collection, as [`Engine::collection_files`] finds them.
-///
-/// # Errors
-/// When a folder cannot be listed.
-pub fn collection_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Input>, FileError> {
-    let corpus = |path: &P| beir_corpus(path.as_ref()).unwrap_or_else(|| path.as_ref().to_owned());
-    expand(paths.iter().map(corpus))
-}
-
-/// The file of the passages in a folder in BEIR's form; `None` for other folders and for files.
-#[must_use]
-pub fn beir_corpus(folder: &Path) -> Option<PathBuf> {
-    let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
-    names.map(|name| folder.join(name)).into_iter().find(|file| file.is_file())
 }

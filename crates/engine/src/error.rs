@@ -164,6 +164,7 @@ impl Explain for EngineError {
             Self::Store(error) => error.place(),
             Self::Sparse(error) => error.place(),
             Self::Pipeline(error) => error.place(),
+            Self::Fusion(error) => error.place(),
             Self::Texts(error) => error.place(),
             Self::Corpus(error) => error.place(),
             Self::Train(error) => error.place(),

@@ -69,11 +69,12 @@ impl Compression {
         if skippable {
             return Ok(Self::Zstd);
         }
+        let promised = name.map_or(Self::Plain, Self::of_name);
         for (compression, magic) in MAGIC {
             if head.starts_with(magic) {
                 return Ok(compression);
             }
-            if compression.names(name) && magic.starts_with(head) {
+            if compression == promised && magic.starts_with(head) {
                 return Err(compression.truncated());
             }
         }
@@ -83,16 +84,22 @@ impl Compression {
         Ok(Self::Plain)
     }
 
-    /// Whether a file of that name should have this compression.
-    fn names(self, name: Option<&str>) -> bool {
-        let extension = match self {
-            Self::Plain => return false,
-            Self::Gzip => "gz",
-            Self::Zstd => "zst",
-            Self::Xz => "xz",
-        };
-        name.and_then(|name| name.rsplit_once('.'))
-            .is_some_and(|(_, found)| found.eq_ignore_ascii_case(extension))
+    /// What the names of such files end in, after a dot; `None` for plain ones.
+    #[must_use]
+    pub fn ending(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Gzip => Some("gz"),
+            Self::Zstd => Some("zst"),
+            Self::Xz => Some("xz"),
+        }
+    }
+
+    /// The compression that a file of that name should have.
+    pub(crate) fn of_name(name: &str) -> Self {
+        let found = name.rsplit_once('.').map_or("", |(_, found)| found);
+        let is_found = |one: &Self| one.ending().is_some_and(|ending| found.eq_ignore_ascii_case(ending));
+        Self::ALL.into_iter().find(is_found).unwrap_or(Self::Plain)
     }
 
     /// How a file that will have this name is to be compressed.
@@ -101,7 +108,8 @@ impl Compression {
     /// For a name that ends as files of another compression do.
     pub(crate) fn named(path: &Path) -> io::Result<Self> {
         let name = path.file_name().and_then(OsStr::to_str);
-        if let Some(known) = [Self::Gzip, Self::Zstd, Self::Xz].into_iter().find(|one| one.names(name)) {
+        let known = name.map_or(Self::Plain, Self::of_name);
+        if known != Self::Plain {
             return Ok(known);
         }
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();

@@ -5,12 +5,21 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
+use xxhash_rust::xxh3::xxh3_128;
+
 use crate::FileError;
 
 /// What is sorted: three words, compared in order.
 pub type SortEntry = [u64; 3];
 
 const ENTRY_BYTES: usize = size_of::<SortEntry>();
+
+/// The hash of an identifier, as the first two words of an entry.
+#[must_use]
+pub fn hash_of_id(id: &str) -> [u64; 2] {
+    let hash = xxh3_128(id.as_bytes());
+    [(hash >> 64) as u64, hash as u64]
+}
 
 /// Sorts entries of 24 bytes. Whenever its memory is full, the entries are sorted and written to an anonymous
 /// temporary file (in `TMPDIR`); [`ExternalSort::finish`] merges these runs. 60 million entries take 50 MB of

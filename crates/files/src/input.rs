@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::object::object_stores;
-use crate::{FileError, Object, Stamp, WatchedFile, is_object_url};
+use crate::{Compression, FileError, Object, Stamp, WatchedFile, is_object_url};
 
 /// Where bytes come from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,9 +80,7 @@ impl Input {
     #[must_use]
     pub fn plain_name(&self) -> Option<&str> {
         let name = self.file_name()?;
-        let compressed = name.rsplit_once('.').filter(|(_, extension)| {
-            ["gz", "zst", "xz"].iter().any(|known| extension.eq_ignore_ascii_case(known))
-        });
+        let compressed = name.rsplit_once('.').filter(|_| Compression::of_name(name) != Compression::Plain);
         Some(compressed.map_or(name, |(plain, _)| plain))
     }
 

@@ -33,7 +33,7 @@ pub use compression::Compression;
 pub use directory::{names_in, remove_unfinished};
 pub use error::FileError;
 pub use expand::{expand, is_data_below};
-pub use external_sort::{ExternalSort, SortEntry};
+pub use external_sort::{ExternalSort, SortEntry, hash_of_id};
 pub use input::Input;
 pub use listed::{CompleteListedFile, ListedFile, ListedFileError, ListedFileWriter};
 pub use lock::DirectoryLock;

@@ -1,7 +1,6 @@
 //! Dense retrieval: query texts to rankings.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,7 +13,7 @@ use toller_store::Store;
 use toller_tokenizer::Tokens;
 use toller_topk::FirstRank;
 
-use crate::PipelineError;
+use crate::{Ordinals, PipelineError};
 
 /// A flat index, and where the vectors of queries come from.
 pub struct DenseSearcher {
@@ -26,8 +25,8 @@ pub struct DenseSearcher {
 enum QueryVectors {
     /// The model that the index's vectors were made with.
     Encoder(Arc<DualEncoder>),
-    /// Made before: `[ids, dim]`, and the row of each query by its identifier.
-    Given { ids: Vec<String>, rows: HashMap<String, usize>, vectors: Vec<f32> },
+    /// Made before, and the row of each query by its identifier.
+    Given { store: Store, rows: Ordinals },
 }
 
 impl DenseSearcher {
@@ -40,19 +39,16 @@ impl DenseSearcher {
         Ok(Self { index, vectors: QueryVectors::Encoder(encoder) })
     }
 
-    /// Searches `index` with vectors that were made before, `[ids, dim]`, found by the queries' identifiers.
+    /// Searches `index` with the vectors of `queries`, found by the queries' identifiers. They stay in the
+    /// store's files until a query needs them.
     ///
     /// # Errors
-    /// [`PipelineError::Index`] if the vectors have another dimension than the index's.
-    ///
-    /// # Panics
-    /// If there are not as many vectors as identifiers.
-    pub fn of_vectors(index: FlatIndex, ids: Vec<String>, vectors: Vec<f32>) -> Result<Self, PipelineError> {
-        let dim = vectors.len().checked_div(ids.len()).unwrap_or(index.dim());
-        assert_eq!(vectors.len(), ids.len() * dim, "a vector for each identifier");
-        index.check_dim(dim)?;
-        let rows = ids.iter().cloned().zip(0..).collect();
-        Ok(Self { index, vectors: QueryVectors::Given { ids, rows, vectors } })
+    /// [`PipelineError::Index`] if the vectors have another dimension than the index's, and
+    /// [`PipelineError::File`] if a temporary file cannot be written.
+    pub fn of_store(index: FlatIndex, queries: Store) -> Result<Self, PipelineError> {
+        index.check_dim(queries.dim())?;
+        let rows = Ordinals::of_ids(ids(&queries))?;
+        Ok(Self { index, vectors: QueryVectors::Given { store: queries, rows } })
     }
 
     /// The vectors of queries, `[queries, dim]`.
@@ -61,15 +57,16 @@ impl DenseSearcher {
             QueryVectors::Encoder(encoder) => {
                 encode_texts(encoder, Role::Query, queries, |query| (&query.id, &query.text))
             }
-            QueryVectors::Given { rows, vectors, .. } => {
-                let dim = self.index.dim();
-                let mut wanted = Vec::with_capacity(queries.len() * dim);
-                for query in queries {
-                    let row = rows.get(&query.id);
+            QueryVectors::Given { store, rows } => {
+                let dim = store.dim();
+                let mut vectors = vec![0.0; queries.len() * dim];
+                for (query, vector) in queries.iter().zip(vectors.chunks_exact_mut(dim)) {
+                    let row = rows.find(&query.id, |row| store.id(row) == query.id);
                     let row = row.ok_or_else(|| PipelineError::NoVector(query.id.clone()))?;
-                    wanted.extend_from_slice(&vectors[row * dim..(row + 1) * dim]);
+                    let (shard, row) = store.locate(row);
+                    shard.embeddings().widen(row * dim..(row + 1) * dim, vector);
                 }
-                Ok(wanted)
+                Ok(vectors)
             }
         }
     }
@@ -125,12 +122,12 @@ impl DenseSearcher {
     }
 
     /// The identifiers of the queries whose vectors were given, in their order; empty with an encoder.
-    #[must_use]
-    pub fn query_ids(&self) -> &[String] {
-        match &self.vectors {
-            QueryVectors::Encoder(_) => &[],
-            QueryVectors::Given { ids, .. } => ids,
-        }
+    pub fn query_ids(&self) -> impl Iterator<Item = &str> {
+        let given = match &self.vectors {
+            QueryVectors::Encoder(_) => None,
+            QueryVectors::Given { store, .. } => Some(store),
+        };
+        given.into_iter().flat_map(ids)
     }
 }
 
@@ -146,6 +143,11 @@ impl Searcher for DenseSearcher {
     fn doc_count(&self) -> usize {
         self.index.doc_count()
     }
+}
+
+/// The identifiers of a store's rows, in their order.
+fn ids(store: &Store) -> impl Iterator<Item = &str> {
+    store.shards().iter().flat_map(|shard| (0..shard.rows()).map(|row| shard.id(row)))
 }
 
 /// A checksum of each query's vector, of `dim` numbers, and of what `filter` leaves out for the query.

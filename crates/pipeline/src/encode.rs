@@ -33,8 +33,8 @@ pub struct EncodeJob<'a> {
     pub encoder: &'a DualEncoder,
     /// Which of its towers.
     pub role: Role,
-    /// Threads that encode, each a batch at a time, if the backend has enough sessions. For every eight, one
-    /// more thread tokenizes.
+    /// Threads that encode, each a batch at a time, if the backend has enough sessions. On the CPU, one more
+    /// thread tokenizes for every eight; for a device, this many tokenize.
     pub threads: usize,
     /// Set from outside to stop at the end of the current shard.
     pub stop: &'a AtomicBool,
@@ -70,6 +70,8 @@ pub struct EncodeReport {
     pub duration: Duration,
     /// Whether the job was stopped before the end; the same job resumes it.
     pub interrupted: bool,
+    /// Whether the store was complete before, and there was nothing to do.
+    pub was_complete: bool,
 }
 
 impl EncodeReport {
@@ -84,6 +86,7 @@ impl EncodeReport {
             tokens: 0,
             duration: Duration::ZERO,
             interrupted: false,
+            was_complete: true,
         }
     }
 }
@@ -111,7 +114,8 @@ struct Encoded {
     tokens: u64,
 }
 
-/// Encodes `texts`, which belong to [`StoreWriter::missing_rows`], and finishes the store.
+/// Encodes `texts`, which belong to [`StoreWriter::missing_rows`], and finishes the store. A backend on the CPU
+/// has as many sessions as rayon's current pool has threads.
 ///
 /// # Errors
 /// The first error in the order of the texts; the shards finished before it are kept, but not after
@@ -151,7 +155,8 @@ pub fn encode(
             let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
             scope.spawn(move || stage(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
         }
-        scope.spawn(move || cut(tower, &tokens_out, &next_chunk, &batch_permits, &batches_in));
+        let budget = work.batch_tokens;
+        scope.spawn(move || cut(tower, budget, &tokens_out, &next_chunk, &batch_permits, &batches_in));
         for _ in 0..sessions {
             let (batches_out, vectors_in) = (batches_out.clone(), vectors_in.clone());
             scope.spawn(move || stage(&batches_out, &vectors_in, |batch| encode_batch(tower, batch)));
@@ -203,7 +208,8 @@ pub fn encode(
     };
     let duration = started.elapsed();
     let (rows_done, rows) = (rows, rows - first_row);
-    Ok(EncodeReport { manifest, rows_done, rows, zero_rows, tokens, duration, interrupted })
+    let was_complete = false;
+    Ok(EncodeReport { manifest, rows_done, rows, zero_rows, tokens, duration, interrupted, was_complete })
 }
 
 /// This many permits, and where they are given back.
@@ -234,16 +240,16 @@ fn read(
     }
 }
 
-/// The third stage: cuts tokenized texts, in order, into batches of as many tokens as the backend takes at
-/// most. A longer text is a batch of its own.
+/// The third stage: cuts tokenized texts, in order, into batches of at most `budget` tokens. A longer text is
+/// a batch of its own.
 fn cut(
     tower: &TextEncoder,
+    budget: usize,
     from: &Receiver<Chunk<Tokenized>>,
     next_chunk: &Sender<()>,
     permits: &Receiver<()>,
     to: &Sender<Chunk<Tokenized>>,
 ) {
-    let budget = tower.work().batch_tokens;
     let mut sequence = 0;
     let mut send = |result| {
         let sent = permits.recv().is_ok() && to.send(Chunk { sequence, result }).is_ok();

@@ -2,6 +2,7 @@
 
 use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
+use toller_files::FileError;
 use toller_index::IndexError;
 use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 use toller_sparse::SparseError;
@@ -28,6 +29,9 @@ pub enum PipelineError {
     /// A query without a vector.
     #[error("there is no vector for query {0:?}")]
     NoVector(String),
+    /// A temporary file.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -64,6 +68,7 @@ impl Explain for PipelineError {
         match self {
             Self::Corpus(error) => error.remedy(),
             Self::Encoder(error) | Self::Text { source: error, .. } => error.remedy(),
+            Self::File(error) => error.remedy(),
             Self::Store(error) => error.remedy(),
             Self::Index(error) => error.remedy(),
             Self::Sparse(error) => error.remedy(),
@@ -84,6 +89,7 @@ impl Explain for PipelineError {
         match self {
             Self::Corpus(error) => error.place(),
             Self::Encoder(error) | Self::Text { source: error, .. } => error.place(),
+            Self::File(error) => error.place(),
             Self::Store(error) => error.place(),
             Self::Sparse(error) => error.place(),
             _ => None,

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use toller_ir::{DocOrd, DocSet, Filter, Query, Searcher};
 
+use crate::ordinals::ordinals_of;
+
 /// Documents that may not be hits; the hits are the best k of the others.
 #[derive(Clone, Debug, Default)]
 pub struct QueryFilter {
@@ -68,17 +70,6 @@ impl DocumentLists {
         }
         filter
     }
-}
-
-/// The ordinals of those of the `named` documents that a collection has.
-pub fn ordinals_of<'a>(collection: &dyn Searcher, named: &HashSet<&'a str>) -> HashMap<&'a str, DocOrd> {
-    let mut ordinals = HashMap::with_capacity(named.len());
-    for doc in (0..collection.doc_count() as u32).map(DocOrd) {
-        if let Some(&id) = named.get(&*collection.doc_id(doc)) {
-            ordinals.insert(id, doc);
-        }
-    }
-    ordinals
 }
 
 impl QueryFilter {

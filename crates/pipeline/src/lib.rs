@@ -14,15 +14,16 @@ pub mod rerank;
 mod run;
 mod snippet;
 mod sparse;
+mod spilled;
 mod text;
 pub mod tune;
 
 pub use dense::{DenseSearcher, encode_texts};
 pub use encode::{EncodeJob, EncodeProgress, EncodeReport, encode};
 pub use error::PipelineError;
-pub use filter::{DocumentLists, QueryFilter, ordinals_of};
+pub use filter::{DocumentLists, QueryFilter};
 pub use mine::{MineJob, Mining, QueryHits, RerankScores, Scored, positives, wanted_passages};
-pub use ordinals::Ordinals;
+pub use ordinals::{Ordinals, ordinals_of};
 pub use run::as_run;
 pub use snippet::{best_part, matched_words};
 pub use sparse::SparseSearcher;

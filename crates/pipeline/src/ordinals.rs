@@ -1,27 +1,37 @@
-//! Ordinals by identifier, for many look-ups.
+//! Ordinals by identifier.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
-use memmap2::Mmap;
-use toller_files::{ExternalSort, FileError, SortEntry, SortedEntries, map};
+use toller_files::{ExternalSort, FileError, SortedEntries, hash_of_id};
 use toller_ir::{DocOrd, Searcher};
-use xxhash_rust::xxh3::xxh3_128;
 
-/// Documents whose ordinals are in memory: 24 MB.
-const IN_MEMORY: usize = 1_000_000;
+use crate::spilled::{SpillWriter, Spilled};
 
-/// The ordinals of a searcher's documents by their identifiers: sorted hashes. Those of more documents than a
-/// million are in a mapped temporary file without a name. 60 million documents take 1.4 GB of disk, and no
-/// memory that the system could not use otherwise.
-#[derive(Debug)]
-pub struct Ordinals(Entries);
-
-#[derive(Debug)]
-enum Entries {
-    InMemory(Vec<u8>),
-    Mapped(Mmap),
+/// The identifiers of a searcher's documents, in their order.
+pub(crate) fn documents(searcher: &dyn Searcher) -> impl Iterator<Item = Cow<'_, str>> {
+    (0..searcher.doc_count() as u32).map(|doc| searcher.doc_id(DocOrd(doc)))
 }
+
+/// The ordinals of those of the `named` documents that a collection has.
+pub fn ordinals_of<'a>(collection: &dyn Searcher, named: &HashSet<&'a str>) -> HashMap<&'a str, DocOrd> {
+    ordinals_among(documents(collection), named)
+}
+
+/// The ordinals of those of the `named` documents that are among `ids`.
+pub(crate) fn ordinals_among<'a>(
+    ids: impl Iterator<Item: AsRef<str>>,
+    named: &HashSet<&'a str>,
+) -> HashMap<&'a str, DocOrd> {
+    let ordinal = |(doc, id): (u32, _)| Some((*named.get(AsRef::<str>::as_ref(&id))?, DocOrd(doc)));
+    (0..).zip(ids).filter_map(ordinal).collect()
+}
+
+/// The ordinals of a searcher's documents by their identifiers, for many look-ups: sorted hashes. Those of
+/// more documents than a million are in a mapped temporary file without a name. 60 million documents take
+/// 1.4 GB of disk, and no memory that the system could not use otherwise.
+#[derive(Debug)]
+pub struct Ordinals(Spilled);
 
 impl Ordinals {
     /// Reads every identifier of `searcher`.
@@ -29,61 +39,52 @@ impl Ordinals {
     /// # Errors
     /// A temporary file that cannot be written or mapped.
     pub fn of(searcher: &dyn Searcher) -> Result<Self, FileError> {
-        Self::with_memory(searcher, IN_MEMORY)
+        Self::of_ids(documents(searcher))
     }
 
-    /// The same, in memory if there are at most this many documents.
-    fn with_memory(searcher: &dyn Searcher, in_memory: usize) -> Result<Self, FileError> {
+    /// The places of identifiers in their order.
+    ///
+    /// # Errors
+    /// As those of [`Ordinals::of`].
+    pub(crate) fn of_ids(ids: impl Iterator<Item: AsRef<str>>) -> Result<Self, FileError> {
+        Self::write(ids, SpillWriter::default())
+    }
+
+    fn write(ids: impl Iterator<Item: AsRef<str>>, mut to: SpillWriter) -> Result<Self, FileError> {
         let mut sort = ExternalSort::default();
-        for doc in 0..searcher.doc_count() as u32 {
-            let [high, low] = hash(&searcher.doc_id(DocOrd(doc)));
-            sort.push([high, low, u64::from(doc)])?;
+        for (doc, id) in (0..).zip(ids) {
+            let [high, low] = hash_of_id(id.as_ref());
+            sort.push([high, low, doc])?;
         }
-        if searcher.doc_count() <= in_memory {
-            let mut bytes = Vec::with_capacity(size_of::<SortEntry>() * searcher.doc_count());
-            sort.finish(|entry| {
-                bytes.extend_from_slice(entry.map(u64::to_le_bytes).as_flattened());
-                Ok::<_, FileError>(())
-            })?;
-            return Ok(Self(Entries::InMemory(bytes)));
-        }
-        let failed = |action| move |error| FileError::new(action, std::env::temp_dir(), error);
-        let mut file = BufWriter::new(tempfile::tempfile().map_err(failed("create a file in"))?);
-        sort.finish(|entry| {
-            let bytes = entry.map(u64::to_le_bytes);
-            file.write_all(bytes.as_flattened()).map_err(failed("write a file in"))
-        })?;
-        let file: File = file.into_inner().map_err(|error| failed("write a file in")(error.into_error()))?;
-        Ok(Self(Entries::Mapped(map(&file, &std::env::temp_dir())?)))
+        sort.finish(|entry| to.push(entry.map(u64::to_le_bytes).as_flattened()))?;
+        Ok(Self(to.finish()?))
     }
 
     /// The ordinal of a document of the same `searcher`, if there is such a document.
     #[must_use]
     pub fn get(&self, searcher: &dyn Searcher, id: &str) -> Option<DocOrd> {
-        let wanted = hash(id);
-        let entries = match &self.0 {
-            Entries::InMemory(bytes) => bytes.as_slice(),
-            Entries::Mapped(map) => map,
-        };
-        let found = SortedEntries::new(entries).first_from(wanted)?;
+        self.find(id, |doc| searcher.doc_id(doc) == id)
+    }
+
+    /// The ordinal of an identifier, if there is one that `has_id` confirms.
+    pub(crate) fn find(&self, id: &str, has_id: impl FnOnce(DocOrd) -> bool) -> Option<DocOrd> {
+        let wanted = hash_of_id(id);
+        let found = SortedEntries::new(&self.0).first_from(wanted)?;
         let doc = DocOrd(found[2] as u32);
         // Two identifiers with one hash are less likely than a broken disk; neither makes another document.
-        (found[..2] == wanted && searcher.doc_id(doc) == id).then_some(doc)
+        (found[..2] == wanted && has_id(doc)).then_some(doc)
     }
-}
-
-fn hash(id: &str) -> [u64; 2] {
-    let hash = xxh3_128(id.as_bytes());
-    [(hash >> 64) as u64, hash as u64]
 }
 
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
 
+    use toller_files::SortEntry;
     use toller_ir::{DocOrd, SearchError, SearchRequest, SearchResponse, Searcher};
 
-    use super::Ordinals;
+    use super::{Ordinals, documents};
+    use crate::spilled::SpillWriter;
 
     /// Documents without a search.
     struct Names(Vec<String>);
@@ -106,7 +107,8 @@ mod tests {
     fn documents_are_found_in_memory_and_in_a_file() {
         let names = Names((0..500).map(|number| format!("d{number}")).collect());
         for in_memory in [500, 499] {
-            let ordinals = Ordinals::with_memory(&names, in_memory).unwrap();
+            let to = SpillWriter::with_memory(in_memory * size_of::<SortEntry>());
+            let ordinals = Ordinals::write(documents(&names), to).unwrap();
             for (ordinal, name) in (0..).zip(&names.0) {
                 assert_eq!(ordinals.get(&names, name), Some(DocOrd(ordinal)));
             }

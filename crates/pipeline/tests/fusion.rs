@@ -296,6 +296,25 @@ fn collections_that_differ_are_refused_or_united() -> Tested {
 }
 
 #[test]
+fn a_document_that_only_later_collections_have_is_one() -> Tested {
+    // The third has the order of the first, and so no table of its own.
+    let lists = [&["a", "b"][..], &["c", "b"], &["a", "b"], &["d", "c", "a", "e"]];
+    let searchers = lists.map(named).to_vec();
+    let hybrid = Hybrid::new(searchers, METHODS[0].fusion(), ALL, Collections::MayDiffer)?;
+    let ids: Vec<_> = (0..hybrid.doc_count() as u32).map(|doc| hybrid.doc_id(DocOrd(doc))).collect();
+    assert_eq!(ids, ["a", "b", "c", "d", "e"]);
+    let found = hybrid.search(&SearchRequest::new(&[Query::default()], ALL))?;
+    for (list, stage) in lists.iter().zip(&found.before) {
+        let ids: Vec<_> = stage.rankings[0].hits.iter().map(|hit| hybrid.doc_id(hit.doc)).collect();
+        assert_eq!(ids, *list);
+    }
+    let one = DocumentLists { allowed: Some(["c".to_owned()].into()), excluded: Vec::new() };
+    let only = search(&hybrid, &[Query::default()], &one, ALL)?;
+    assert_eq!(only[0].hits.iter().map(|hit| hybrid.doc_id(hit.doc)).collect::<Vec<_>>(), ["c"]);
+    Ok(())
+}
+
+#[test]
 fn a_fusion_says_what_each_searcher_found() -> Tested {
     // The second searcher has the documents in another order, so its ordinals are others.
     let searchers = [false, true]

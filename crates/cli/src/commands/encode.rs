@@ -149,7 +149,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     let source = source(args, &engine, ui)?;
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);
-    if report.duration.is_zero() {
+    if report.was_complete {
         let store = directory.display();
         ui.status(format!("{store} is complete; nothing to do (--overwrite encodes it again)"));
     } else {

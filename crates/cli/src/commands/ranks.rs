@@ -81,8 +81,7 @@ pub fn run(args: &RanksArgs, ui: &Ui) -> crate::Result<()> {
     let engine = engine::open(ui)?;
     let searcher = args.dense.open_on(Device::Cpu, &engine, ui)?;
     let queries = queries.unwrap_or_else(|| {
-        let ids = searcher.query_ids().iter();
-        ids.map(|id| Query { id: id.clone(), ..Query::default() }).collect()
+        searcher.query_ids().map(|id| Query { id: id.to_owned(), ..Query::default() }).collect()
     });
     let judged = Judged::new(&qrels, queries, args.relevance_level, &*searcher, ui)?;
     let numbers = match (&groups, &args.document_groups) {

@@ -1,6 +1,7 @@
 //! Why rankings cannot be fused.
 
-use toller_ir::{Explain, Remedy, Setting, counted, remedy};
+use toller_files::FileError;
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, counted, remedy};
 
 /// Why rankings cannot be fused.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +94,9 @@ pub enum FusionError {
         /// "first" or "other": which one has it.
         present: &'static str,
     },
+    /// A temporary file, in which the documents of large collections are matched.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Two documents of a collection with the same identifier, which cannot be matched.
     #[error("collection {list} has two documents of the identifier {document:?}")]
     AmbiguousId {
@@ -130,9 +134,17 @@ impl Explain for FusionError {
             Self::AmbiguousId { .. } => {
                 "identifiers must be unique for documents to be matched by them".into()
             }
+            Self::File(error) => return error.remedy(),
             Self::NoLists | Self::Duplicate { .. } | Self::NotFinite { .. } | Self::RankingCount { .. } => {
                 return None;
             }
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            _ => None,
+        }
     }
 }

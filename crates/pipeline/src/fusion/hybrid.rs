@@ -15,6 +15,7 @@ use toller_ir::{
 use super::error::FusionError;
 use super::options::Fusion;
 use super::pool::{BadEntry, Pool};
+use super::shared::SharedDocuments;
 
 /// What searchers that are fused must have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,19 +48,15 @@ pub struct Hybrid {
     fusion: Fusion,
     weights: Vec<f64>,
     depth: usize,
-    /// The shared ordinals of each searcher's documents; `None` where they are its own.
-    shared: Vec<Option<Vec<DocOrd>>>,
-    first_count: usize,
-    /// The documents that are missing from the first searcher.
-    others: Vec<String>,
+    documents: SharedDocuments,
 }
 
 impl Hybrid {
     /// Fuses the best `depth` hits of each searcher.
     ///
     /// # Errors
-    /// A fusion that does not fit, collections that differ but must not, and identifiers that a collection
-    /// has twice.
+    /// A fusion that does not fit, collections that differ but must not, identifiers that a collection has
+    /// twice, and temporary files that cannot be written.
     pub fn new(
         searchers: Vec<Arc<dyn Searcher>>,
         fusion: Fusion,
@@ -67,30 +64,16 @@ impl Hybrid {
         collections: Collections,
     ) -> Result<Self, FusionError> {
         fusion.check(searchers.len())?;
-        let first_count = searchers.first().map_or(0, |first| first.doc_count());
-        let (mut shared, mut others) = (vec![None; searchers.len()], Vec::new());
-        if let Some((first, rest)) = searchers.split_first() {
-            let mut by_id = None;
-            for (list, other) in (1..).zip(rest) {
-                if is_same_order(first, other) {
-                    continue;
-                }
-                let by_id = match &mut by_id {
-                    Some(by_id) => by_id,
-                    none => none.insert(ordinals(first, 0)?),
-                };
-                shared[list] = Some(matched(first, other, list, collections, by_id, &mut others)?);
-            }
-        }
+        let documents = SharedDocuments::of(&searchers, collections)?;
         let weights = fusion.weights_of(searchers.len());
-        Ok(Self { searchers, fusion, weights, depth, shared, first_count, others })
+        Ok(Self { searchers, fusion, weights, depth, documents })
     }
 
     /// Gives the documents of a searcher's rankings their shared ordinals.
     fn share(&self, list: usize, rankings: &mut [Ranking]) {
-        let Some(shared) = &self.shared[list] else { return };
+        let Some(shared) = self.documents.of_list(list) else { return };
         for hit in rankings.iter_mut().flat_map(|ranking| &mut ranking.hits) {
-            hit.doc = shared[hit.doc.index()];
+            hit.doc = shared.get(hit.doc);
         }
     }
 
@@ -133,21 +116,17 @@ impl Hybrid {
 
     /// A filter by the shared ordinals, as one by the ordinals of a searcher; `None` where both are the same.
     fn own_filter(&self, list: usize, filter: &Filter<'_>) -> Option<OwnFilter> {
-        let shared = self.shared[list].as_ref().filter(|_| !filter.admits_all())?;
-        let of = |wanted: &DocSet| {
-            let own = (0..).map(DocOrd).zip(shared);
-            own.filter(|(_, shared)| wanted.contains(**shared)).collect::<Vec<_>>()
-        };
+        let shared = self.documents.of_list(list).filter(|_| !filter.admits_all())?;
         let excluded: DocSet = filter.excluded.iter().flatten().copied().collect();
         let own: HashMap<DocOrd, DocOrd> =
-            of(&excluded).into_iter().map(|(own, shared)| (*shared, own)).collect();
+            shared.among(&excluded).map(|(own, shared)| (shared, own)).collect();
         let of_query = |docs: &Vec<DocOrd>| {
             let mut docs: Vec<DocOrd> = docs.iter().filter_map(|doc| own.get(doc).copied()).collect();
             docs.sort_unstable();
             docs
         };
         Some(OwnFilter {
-            allowed: filter.allowed.map(|allowed| of(allowed).into_iter().map(|(own, _)| own).collect()),
+            allowed: filter.allowed.map(|allowed| shared.among(allowed).map(|(own, _)| own).collect()),
             excluded: filter.excluded.iter().map(of_query).collect(),
         })
     }
@@ -179,73 +158,13 @@ impl Searcher for Hybrid {
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
-        match doc.index().checked_sub(self.first_count) {
-            Some(other) => self.others.get(other).map_or(Cow::Borrowed(""), |id| id.into()),
-            None => self.searchers.first().map_or(Cow::Borrowed(""), |first| first.doc_id(doc)),
+        match self.documents.place(doc) {
+            Some(place) => place.id(&self.searchers),
+            None => Cow::Borrowed(""),
         }
     }
 
     fn doc_count(&self) -> usize {
-        self.first_count + self.others.len()
+        self.documents.count()
     }
-}
-
-/// The shared ordinals of another searcher's documents. `by_id` has those that are known so far, and `others`
-/// the documents that are missing from the first searcher.
-fn matched<'s>(
-    first: &'s dyn Searcher,
-    other: &'s dyn Searcher,
-    list: usize,
-    collections: Collections,
-    by_id: &mut HashMap<Cow<'s, str>, DocOrd>,
-    others: &mut Vec<String>,
-) -> Result<Vec<DocOrd>, FusionError> {
-    // An identifier that comes twice would make one document of two.
-    let own = ordinals(other, list)?;
-    if collections == Collections::Same {
-        let extra = documents(other).find(|id| !by_id.contains_key(id)).map(|id| (id, "other"));
-        let missing = || documents(first).find(|id| !own.contains_key(id)).map(|id| (id, "first"));
-        if let Some((document, present)) = extra.or_else(missing) {
-            return Err(FusionError::CollectionsDiffer {
-                list: list + 1,
-                first_count: first.doc_count(),
-                other_count: other.doc_count(),
-                document: document.into_owned(),
-                present,
-            });
-        }
-    }
-    let mut shared = Vec::with_capacity(other.doc_count());
-    for id in documents(other) {
-        let ordinal = match by_id.get(&id) {
-            Some(ordinal) => *ordinal,
-            None => {
-                let ordinal = DocOrd((first.doc_count() + others.len()) as u32);
-                others.push(id.clone().into_owned());
-                by_id.insert(id, ordinal);
-                ordinal
-            }
-        };
-        shared.push(ordinal);
-    }
-    Ok(shared)
-}
-
-fn documents(searcher: &dyn Searcher) -> impl Iterator<Item = Cow<'_, str>> {
-    (0..searcher.doc_count() as u32).map(|doc| searcher.doc_id(DocOrd(doc)))
-}
-
-/// Whether both have the same documents in the same order: the usual case, for which no table is needed.
-fn is_same_order(first: &dyn Searcher, other: &dyn Searcher) -> bool {
-    first.doc_count() == other.doc_count() && documents(first).eq(documents(other))
-}
-
-fn ordinals(searcher: &dyn Searcher, list: usize) -> Result<HashMap<Cow<'_, str>, DocOrd>, FusionError> {
-    let mut ordinals = HashMap::with_capacity(searcher.doc_count());
-    for (doc, id) in (0..).map(DocOrd).zip(documents(searcher)) {
-        if ordinals.insert(id.clone(), doc).is_some() {
-            return Err(FusionError::AmbiguousId { list: list + 1, document: id.into_owned() });
-        }
-    }
-    Ok(ordinals)
 }

@@ -25,6 +25,7 @@ mod options;
 mod pool;
 mod query_order;
 mod runs;
+mod shared;
 
 pub use error::FusionError;
 pub use hybrid::{Collections, Hybrid};

@@ -14,6 +14,7 @@ use super::Tuned;
 use super::error::TuneError;
 use super::grid::Grid;
 use super::judging::{Judged, Judging};
+use crate::ordinals::ordinals_among;
 
 /// What is tried.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,9 @@ pub fn tune_bm25(
     judging.check_queries(queries.iter().map(|query| query.id.as_str()))?;
     let scorings = grid.scorings();
     scorings.iter().try_for_each(|scoring| scoring.ranker.check())?;
-    let judged = judged_ordinals(index, judging);
+    let named = judging.qrels.iter().flat_map(|(_, judgments)| judgments.keys()).map(String::as_str);
+    let ids = (0..index.doc_count() as u32).map(|doc| index.doc_id(DocOrd(doc)));
+    let judged = ordinals_among(ids, &named.collect());
     if judged.is_empty() {
         let example = judging.qrels.iter().find_map(|(_, judgments)| judgments.keys().next());
         return Err(TuneError::NoJudgedDocument(example.cloned().unwrap_or_default()));
@@ -80,14 +83,6 @@ pub fn tune_bm25(
         };
         scorings.iter().map(value).collect()
     })
-}
-
-/// The ordinals of all judged documents that the index has.
-fn judged_ordinals<'a>(index: &SparseIndex, judging: &Judging<'a>) -> HashMap<&'a str, DocOrd> {
-    let named: std::collections::HashSet<&str> =
-        judging.qrels.iter().flat_map(|(_, judgments)| judgments.keys()).map(String::as_str).collect();
-    let ordinals = (0..index.doc_count() as u32).map(DocOrd);
-    ordinals.filter_map(|doc| Some((*named.get(&*index.doc_id(doc))?, doc))).collect()
 }
 
 /// The grades of one query's judged documents.

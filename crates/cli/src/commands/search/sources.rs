@@ -52,15 +52,17 @@ impl Sources {
         if let Some(searcher) = &sparse {
             searchers.push((SPARSE_RUN, searcher.clone()));
         }
-        let mut ids = Vec::new();
+        let mut given: Vec<Query> = Vec::new();
         if !args.dense.dense.is_empty() {
             let searcher = args.dense.open(engine, ui)?;
-            ids.extend_from_slice(searcher.query_ids());
+            if queries.is_none() {
+                given.extend(searcher.query_ids().map(query_of_id));
+            }
             searchers.push((DENSE_RUN, searcher));
         }
         let queries = match queries {
             Some(queries) => queries,
-            None => lists.queries(ids.into_iter().map(query_of_id).collect(), ui)?,
+            None => lists.queries(given, ui)?,
         };
         let (searcher, place) = match fusion {
             // Sparse, then dense, so that --alpha weighs the dense scores as in Mr. TyDi's paper.
@@ -114,6 +116,6 @@ impl Sources {
 }
 
 /// A query that is given by its vector.
-pub(super) fn query_of_id(id: String) -> Query {
-    Query { id, ..Query::default() }
+pub(super) fn query_of_id(id: &str) -> Query {
+    Query { id: id.to_owned(), ..Query::default() }
 }

@@ -1,0 +1,25 @@
+//! An engine with threads of its own computes in these. One test, since rayon's own pool is the process's.
+
+use std::error::Error;
+use std::sync::atomic::AtomicBool;
+
+use toller_engine::{EncodeOptions, EncoderOptions, Engine, ReadOptions};
+
+#[test]
+fn an_encode_starts_no_other_pool() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let folder = tempfile::tempdir()?;
+    let (collection, store) = (folder.path().join("collection.tsv"), folder.path().join("store"));
+    std::fs::write(&collection, "d0\tTollers lure ducks.\nd1\tShards keep vectors.\n")?;
+    let engine = Engine::builder().threads(2).build()?;
+    let model = toller_testing::repository("tests/fixtures/tiny-bert").display().to_string();
+    let encoder = engine.encoder(&model, &EncoderOptions::default())?;
+    let source =
+        engine.collection(&engine.collection_files(&[collection])?, &store, &ReadOptions::default())?;
+    let encode =
+        || engine.encode(&encoder, &source, &store, &EncodeOptions::default(), &AtomicBool::new(false));
+    let (report, again) = (encode()?, encode()?);
+    assert_eq!((report.rows, report.was_complete), (2, false));
+    assert_eq!((again.rows, again.was_complete), (0, true));
+    assert!(rayon::ThreadPoolBuilder::new().num_threads(1).build_global().is_ok(), "it was started");
+    Ok(())
+}
