@@ -58,6 +58,31 @@ fn a_scheduler_gives_each_task_its_part() {
 }
 
 #[test]
+fn parts_of_two_collections_are_told_apart() {
+    let workspace = Workspace::with_xquad();
+    for part in 1..=3 {
+        workspace.runs(&format!("{ENCODE} --output store --shard {part}/3"));
+    }
+    let changed = workspace.lines("data/corpus.jsonl")[1..].join("\n");
+    workspace.write("data/corpus.jsonl", changed);
+    let again = format!("{ENCODE} --output store --shard 2/3");
+    workspace.toller(&again).fails(1, &["the texts are not the same", "make all parts of this store again"]);
+    workspace.runs(&format!("{again} --overwrite"));
+    let found = workspace.toller("store status store --json");
+    assert_eq!(found.code, Some(1));
+    assert_has(&found.json(), json!({"complete": false, "parts_finished": 3, "disagreeing": [2]}));
+    let said = ["cannot be searched as one", "hint: all parts of a store", "with `--overwrite`"];
+    let found = workspace.toller("store status store");
+    found.prints(["disagreeing  2"]);
+    found.says(said);
+    workspace.toller("store info store").fails(1, &said);
+    for part in [1, 3] {
+        workspace.runs(&format!("{ENCODE} --output store --shard {part}/3 --overwrite"));
+    }
+    workspace.runs("store status store");
+}
+
+#[test]
 fn the_status_of_a_store_says_what_is_missing() {
     let workspace = Workspace::with_xquad();
     workspace.toller("store status store").fails(1, &["store"]);
