@@ -58,6 +58,23 @@ fn a_scheduler_gives_each_task_its_part() {
 }
 
 #[test]
+fn a_single_task_is_repeated_as_the_status_says() {
+    let workspace = Workspace::with_xquad();
+    let encode = |shard: &str, task: u32| {
+        slurm_task(&workspace, &format!("{ENCODE} --output store --shard {shard}"), task)
+    };
+    encode("2/3", 0).succeeds();
+    let found = workspace.toller("store status store");
+    found.says(["`--shard 1/3`", "`--shard auto/3`", "sbatch --array=1,3"]);
+    encode("auto/3", 0).fails(2, &["SLURM_ARRAY_TASK_ID is \"0\", which is not a number from 1 on"]);
+    for task in [1, 3] {
+        encode("auto/3", task).succeeds().says([format!("share {task}/3 by SLURM_ARRAY_TASK_ID={task}")]);
+    }
+    workspace.runs("store status store");
+    encode("auto/0", 1).fails(2, &["there is no part 1 of 0"]);
+}
+
+#[test]
 fn parts_of_two_collections_are_told_apart() {
     let workspace = Workspace::with_xquad();
     for part in 1..=3 {

@@ -83,7 +83,8 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
     if of > 1 {
         let message = format!("{} of {of} parts are not complete: {}", to_do.len(), listed(&to_do));
         let hint = format!(
-            "run the same `toller encode` command with `--shard {}/{of}`, and so on; in Slurm: sbatch --array={}",
+            "run the same `toller encode` command with `--shard {}/{of}`, and so on; in Slurm, with `--shard \
+             auto/{of}` or a script of `toller slurm`: sbatch --array={}",
             to_do.first().copied().unwrap_or(1),
             listed(&to_do)
         );
