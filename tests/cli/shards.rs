@@ -1,8 +1,4 @@
-//! Jobs that are divided among processes: `--shard`, `store status`, `merge`, and the scripts of `slurm`.
-
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+//! Jobs that are divided among processes: `--shard`, `store status` and `merge`.
 
 use serde_json::json;
 
@@ -203,54 +199,6 @@ fn what_does_not_make_one_run_is_refused() {
     workspace.toller(&search("--output run --shard 1/3 --tag mine")).fails(2, &["--tag"]);
 }
 
-/// `sbatch` without a cluster: it runs the tasks at once, one after the other.
-const SBATCH: &str = r#"#!/usr/bin/env bash
-set -eu
-array=
-while [ "${1#-}" != "$1" ]; do
-  case $1 in --array=*) array=${1#--array=} ;; --dependency=afterok:77) echo dependent >&2 ;; esac
-  shift
-done
-export SLURM_JOB_ID=77
-if [ -z "$array" ]; then exec bash "$@" >&2; fi
-for task in $(seq "${array%-*}" "${array#*-}"); do
-  SLURM_ARRAY_TASK_ID=$task bash "$@" >&2
-done
-echo 77
-"#;
-
-#[test]
-fn a_job_script_encodes_searches_and_merges() {
-    let workspace = workspace_with_store();
-    fs::create_dir(workspace.path("bin")).unwrap();
-    workspace.write("bin/sbatch", SBATCH);
-    fs::set_permissions(workspace.path("bin/sbatch"), fs::Permissions::from_mode(0o755)).unwrap();
-    let submit = |script: &str| {
-        let path = format!("{}:{}", workspace.path("bin").display(), std::env::var("PATH").unwrap());
-        // The environment of the workspace's own commands.
-        let ours = workspace.command("");
-        let mut command = Command::new("bash");
-        command.arg(script).current_dir(workspace.path("")).env("PATH", path);
-        command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Finished::new(command.output().unwrap()).succeeds()
-    };
-    workspace.runs(&format!(
-        "slurm encode --shards 3 --output encode.sh --sbatch=--time=01:00:00 -- {} --output parts",
-        ENCODE.strip_prefix("encode ").unwrap()
-    ));
-    submit("encode.sh").says(["dependent", "3 of 3 finished"]);
-    for part in 1..=3 {
-        workspace.runs(&format!("{ENCODE} --output expected --shard {part}/3"));
-    }
-    assert!(workspace.files_in("parts") == workspace.files_in("expected"));
-
-    let search = format!("--dense parts {MODEL} --queries queries.jsonl --k 50 --output run");
-    workspace.runs(&format!("slurm search --shards 4 --output search.sh -- {search}"));
-    submit("search.sh").says(["merged 4 shards"]);
-    workspace.runs(&format!("search --dense parts {MODEL} --queries queries.jsonl --k 50 --output whole"));
-    assert!(workspace.read("run") == workspace.read("whole"));
-}
-
 #[test]
 fn a_share_without_vectors_is_nothing_to_warn_of() {
     let workspace = Workspace::new();
@@ -259,54 +207,4 @@ fn a_share_without_vectors_is_nothing_to_warn_of() {
     let search = format!("search {MODEL} --dense store --queries c.jsonl --output run --shard 2/2");
     let searched = workspace.runs(&search);
     assert!(!searched.stderr.contains("no query has a hit"), "{}", searched.stderr);
-}
-
-#[test]
-fn input_of_a_job_that_is_not_there_is_reported() {
-    let workspace = Workspace::new();
-    workspace.write("here.jsonl", "");
-    let encode = "slurm encode --shards 3 --output job.sh -- --model tiny-bert --output store --corpus";
-    let written = workspace.runs(&format!("{encode} here.jsonl there.jsonl s3://bucket/corpus.jsonl"));
-    written.says(["warning: there.jsonl, which the tasks will read, is not there yet"]);
-    assert_eq!(written.stderr.matches("warning").count(), 1, "{}", written.stderr);
-}
-
-#[test]
-fn a_job_script_of_a_command_that_would_fail_is_not_written() {
-    let workspace = Workspace::new();
-    let encode = |flags: &str| format!("slurm encode --shards 3 --output job.sh {flags}");
-    for (flags, says) in [
-        ("-- --model M --corpus c.jsonl", "--output <STORE>"),
-        ("-- --model M --corpus c.jsonl --output store --shard 1/3", "--shard"),
-        ("-- --model M --queries q.tsv --output store", "--queries"),
-        ("--sbatch=time -- --model M --corpus c.jsonl --output store", "--sbatch time"),
-        ("-- --model M --corpus c.jsonl --output store --overwrite", "--overwrite"),
-        ("-- --model M --corpus - --output store", "standard input"),
-    ] {
-        workspace.toller(&encode(flags)).fails(2, &[says, "hint: "]);
-    }
-    workspace
-        .toller("slurm search --shards 3 --output job.sh -- --sparse index --queries q.tsv --output run")
-        .fails(2, &["statistics of all its documents"]);
-    workspace
-        .toller("slurm search --shards 3 --output job.sh -- --dense store --query-vectors q --output -")
-        .fails(2, &["give --output a file"]);
-    assert!(!workspace.has_trace_of("job.sh"));
-}
-
-#[test]
-fn a_job_script_replaces_nothing_but_job_scripts() {
-    let workspace = Workspace::new();
-    let slurm = |output: &str| {
-        let mut command = workspace.command("slurm encode --shards 3");
-        command.args(["--output", output, "--", "--model", "M", "--corpus", "c.jsonl", "--output", "store"]);
-        Finished::new(command.output().unwrap())
-    };
-    workspace.write("c.jsonl", "{}");
-    slurm("c.jsonl").fails(2, &["c.jsonl is there already, and it is not a job script", "hint: "]);
-    assert_eq!(workspace.read("c.jsonl"), b"{}");
-    for _ in 0..2 {
-        slurm("my job.sh").succeeds().says(["bash 'my job.sh'"]);
-    }
-    slurm("new\nline.sh").fails(2, &["has a line end", "hint: "]);
 }

@@ -39,8 +39,11 @@ pub(super) struct JobScript {
 /// The first line of a job script.
 pub(super) const SHEBANG: &str = "#!/usr/bin/env bash";
 
-/// Seconds between the signal that the time limit is near and the limit: enough to finish a shard file.
+/// Seconds between the signal that the time limit is near and the limit: enough to finish most shard files.
 const NOTICE_SECONDS: u32 = 120;
+
+/// Seconds from that signal until an unfinished shard file is given up. The others are for the requeue.
+const PATIENCE_SECONDS: u32 = NOTICE_SECONDS - 30;
 
 impl fmt::Display for JobScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,8 +101,9 @@ shard)
                 f,
                 r#"  {command_line} &
   worker=$! again=
-  # The time limit is near: finish the current file, and resume in a new try.
-  trap 'again=yes; kill -TERM "$worker"' USR1
+  # The time limit is near: finish the current file, and resume in a new try. A file that takes longer than
+  # {PATIENCE_SECONDS} s is given up, and encoded again: for such files, raise --signal above and the sleep here.
+  trap 'again=yes; kill -TERM "$worker"; (sleep {PATIENCE_SECONDS}; kill -TERM "$worker") &>/dev/null &' USR1
   # Cancelled or preempted: Slurm signals the worker too, and this shell waits for it.
   trap : TERM
   # A signal ends `wait` before the worker ends.
