@@ -20,6 +20,8 @@ while [ "${1#-}" != "$1" ]; do
 done
 export SLURM_JOB_ID=77
 if [ -z "$array" ]; then exec bash "$@" >&2; fi
+echo "array of $array" >&2
+array=${array%\%*}
 for task in $(seq "${array%-*}" "${array#*-}"); do
   SLURM_ARRAY_TASK_ID=$task bash "$@" >&2
 done
@@ -55,9 +57,9 @@ fn a_job_script_encodes_searches_and_merges() {
     let workspace = workspace_with_slurm();
     let submit = |script: &str| Finished::new(bash(&workspace, &[script]).output().unwrap()).succeeds();
     workspace.runs(&format!(
-        "slurm encode --shards 3 --output encode.sh --sbatch=--time=01:00:00 -- {ENCODE} --output parts"
+        "slurm encode --shards 3 --at-once 2 --output encode.sh --sbatch=--time=01:00:00 -- {ENCODE} --output parts"
     ));
-    submit("encode.sh").says(["dependent", "3 of 3 finished"]);
+    submit("encode.sh").says(["array of 1-3%2", "dependent", "3 of 3 finished"]);
     for part in 1..=3 {
         workspace.runs(&format!("encode {ENCODE} --output expected --shard {part}/3"));
     }
@@ -66,7 +68,7 @@ fn a_job_script_encodes_searches_and_merges() {
     workspace.head("data/queries.jsonl", 60, "queries.jsonl");
     let search = "--dense parts --model tiny-bert --queries queries.jsonl --k 50 --output";
     workspace.runs(&format!("slurm search --shards 4 --output search.sh -- {search} run"));
-    submit("search.sh").says(["merged 4 shards"]);
+    submit("search.sh").says(["array of 1-4\n", "merged 4 shards"]);
     workspace.runs(&format!("search {search} whole"));
     assert!(workspace.read("run") == workspace.read("whole"));
 }
@@ -122,6 +124,11 @@ fn a_job_script_of_a_command_that_would_fail_is_not_written() {
         ("-- --model M --corpus c.jsonl", "--output <STORE>"),
         ("-- --model M --corpus c.jsonl --output store --shard 1/3", "--shard"),
         ("-- --model M --queries q.tsv --output store", "--queries"),
+        (
+            "--sbatch=--array=1-3%2 -- --model M --corpus c.jsonl --output store",
+            "hint: give --shards, and --at-once",
+        ),
+        ("--sbatch=-a1-3%2 -- --model M --corpus c.jsonl --output store", "--sbatch -a1-3%2"),
         ("--sbatch=time -- --model M --corpus c.jsonl --output store", "--sbatch time"),
         ("-- --model M --corpus c.jsonl --output store --overwrite", "--overwrite"),
         ("-- --model M --corpus - --output store", "standard input"),

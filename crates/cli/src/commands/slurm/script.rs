@@ -30,6 +30,8 @@ pub(super) struct JobScript {
     pub(super) arguments: Vec<String>,
     /// The number of shares.
     pub(super) shards: u32,
+    /// How many of them run at the same time, if not all may.
+    pub(super) at_once: Option<u32>,
     /// Further options of sbatch.
     pub(super) options: Vec<String>,
     /// The name of the script's file, for its comments.
@@ -47,7 +49,7 @@ const PATIENCE_SECONDS: u32 = NOTICE_SECONDS - 30;
 
 impl fmt::Display for JobScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { work, toller, arguments, shards, options, file } = self;
+        let Self { work, toller, arguments, shards, at_once, options, file } = self;
         let (command, what, then) = match work {
             Work::Encode { .. } => ("encode", "Encodes a collection", "checks that all are complete"),
             Work::Search { .. } => ("search", "Searches stores", "merges their runs"),
@@ -78,6 +80,7 @@ impl fmt::Display for JobScript {
         for option in options {
             writeln!(f, "#SBATCH {option}")?;
         }
+        let limit = at_once.map_or_else(String::new, |tasks| format!("%{tasks}"));
         write!(
             f,
             r#"
@@ -86,7 +89,7 @@ toller={toller}
 
 case ${{1:-submit}} in
 submit)
-  job=$(sbatch --parsable --array=1-"$shards" "$0" shard) || exit
+  job=$(sbatch --parsable --array=1-"$shards"{limit} "$0" shard) || exit
   sbatch --dependency=afterok:"${{job%%;*}}" --kill-on-invalid-dep=yes --output=%x-finish-%j.log "$0" finish
   ;;
 shard)
@@ -160,6 +163,7 @@ mod tests {
             toller: "/opt/toller".to_owned(),
             arguments: owned(arguments),
             shards: 8,
+            at_once: None,
             options: owned(&["--time=04:00:00"]),
             file: "job.sh".to_owned(),
         };
