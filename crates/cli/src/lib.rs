@@ -18,6 +18,7 @@ mod interrupt;
 mod json;
 mod mapped;
 mod objects;
+mod plain_progress;
 mod printable;
 mod stdout;
 mod table;
