@@ -20,6 +20,7 @@ mod mapped;
 mod objects;
 mod plain_progress;
 mod printable;
+mod process;
 mod stdout;
 mod table;
 mod ui;
