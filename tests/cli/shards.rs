@@ -96,6 +96,23 @@ fn parts_of_two_collections_are_told_apart() {
 }
 
 #[test]
+fn a_merge_opens_more_files_than_the_soft_limit() {
+    let workspace = workspace_with_store();
+    workspace.head("data/queries.jsonl", 1, "one.jsonl");
+    workspace.runs(&format!("encode {MODEL} --queries one.jsonl --output question"));
+    for index in 1..=24 {
+        workspace.runs(&format!(
+            "search --dense store --query-vectors question --k 1 --output run --shard {index}/24"
+        ));
+    }
+    let merge = format!("merge {} --output run", parts("run", 24));
+    workspace.runs(&merge);
+    let limited = |limit: &str| Finished::new(workspace.command_after(limit, &merge).output().unwrap());
+    limited("ulimit -Sn 20").succeeds();
+    limited("ulimit -n 20").fails(1, &["open files", "ulimit -n"]);
+}
+
+#[test]
 fn the_status_of_a_store_says_what_is_missing() {
     let workspace = Workspace::with_xquad();
     workspace.toller("store status store").fails(1, &["store"]);
