@@ -1,7 +1,7 @@
 //! Jobs that are stopped: by `kill -9` at any moment, by Ctrl-C, by a scheduler.
 #![cfg(unix)]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -229,7 +229,7 @@ fn a_search_that_is_stopped_leaves_no_run() {
 #[test]
 fn a_command_that_cannot_stop_half_way_leaves_no_temporary_file() {
     let workspace = Workspace::new();
-    for signal in ["INT", "TERM"] {
+    for signal in ["INT", "TERM", "HUP"] {
         let mut stats = workspace.command("data stats --corpus - --plot figure.svg --json");
         let stats = stats.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // It waits for its input.
@@ -241,6 +241,21 @@ fn a_command_that_cannot_stop_half_way_leaves_no_temporary_file() {
         stopped.fails(130, &["\"kind\":\"interrupted\"", "unfinished files were removed"]);
         assert!(!workspace.has_trace_of("figure.svg"));
     }
+}
+
+#[test]
+fn a_hangup_that_is_ignored_stays_ignored() {
+    let workspace = Workspace::new();
+    let stats = "data stats --corpus - --plot figure.svg --json";
+    // As `nohup` does.
+    let mut stats = workspace.command_after("trap '' HUP", stats);
+    let mut child =
+        stats.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until(&mut child, "a figure that is being drawn", || workspace.has_trace_of("figure.svg"));
+    send("HUP", &child);
+    child.stdin.take().unwrap().write_all(b"{\"_id\": \"a\", \"text\": \"one\"}\n").unwrap();
+    Finished::new(child.wait_with_output().unwrap()).succeeds();
+    assert!(workspace.path("figure.svg").exists());
 }
 
 #[test]

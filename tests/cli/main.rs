@@ -25,6 +25,7 @@ mod fuse;
 mod hostile;
 mod hybrid;
 mod interruption;
+mod job_scripts;
 mod json;
 mod library;
 mod main_job;

@@ -1,8 +1,4 @@
-//! Jobs that are divided among processes: `--shard`, `store status`, `merge`, and the scripts of `slurm`.
-
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+//! Jobs that are divided among processes: `--shard`, `store status` and `merge`.
 
 use serde_json::json;
 
@@ -55,6 +51,65 @@ fn a_scheduler_gives_each_task_its_part() {
         format!("search --dense given {MODEL} --queries data/queries.jsonl --output run --shard auto");
     workspace.toller(&search).fails(2, &["no scheduler"]);
     slurm_task(&workspace, &search, 9).fails(2, &["SLURM_ARRAY_TASK_ID is \"9\""]);
+}
+
+#[test]
+fn a_single_task_is_repeated_as_the_status_says() {
+    let workspace = Workspace::with_xquad();
+    let encode = |shard: &str, task: u32| {
+        slurm_task(&workspace, &format!("{ENCODE} --output store --shard {shard}"), task)
+    };
+    encode("2/3", 0).succeeds();
+    let found = workspace.toller("store status store");
+    found.says(["`--shard 1/3`", "`--shard auto/3`", "sbatch --array=1,3"]);
+    encode("auto/3", 0).fails(2, &["SLURM_ARRAY_TASK_ID is \"0\", which is not a number from 1 on"]);
+    for task in [1, 3] {
+        encode("auto/3", task).succeeds().says([format!("share {task}/3 by SLURM_ARRAY_TASK_ID={task}")]);
+    }
+    workspace.runs("store status store");
+    encode("auto/0", 1).fails(2, &["there is no part 1 of 0"]);
+}
+
+#[test]
+fn parts_of_two_collections_are_told_apart() {
+    let workspace = Workspace::with_xquad();
+    for part in 1..=3 {
+        workspace.runs(&format!("{ENCODE} --output store --shard {part}/3"));
+    }
+    let changed = workspace.lines("data/corpus.jsonl")[1..].join("\n");
+    workspace.write("data/corpus.jsonl", changed);
+    let again = format!("{ENCODE} --output store --shard 2/3");
+    workspace.toller(&again).fails(1, &["the texts are not the same", "make all parts of this store again"]);
+    workspace.runs(&format!("{again} --overwrite"));
+    let found = workspace.toller("store status store --json");
+    assert_eq!(found.code, Some(1));
+    assert_has(&found.json(), json!({"complete": false, "parts_finished": 3, "disagreeing": [2]}));
+    let said = ["cannot be searched as one", "hint: all parts of a store", "with `--overwrite`"];
+    let found = workspace.toller("store status store");
+    found.prints(["disagreeing  2"]);
+    found.says(said);
+    workspace.toller("store info store").fails(1, &said);
+    for part in [1, 3] {
+        workspace.runs(&format!("{ENCODE} --output store --shard {part}/3 --overwrite"));
+    }
+    workspace.runs("store status store");
+}
+
+#[test]
+fn a_merge_opens_more_files_than_the_soft_limit() {
+    let workspace = workspace_with_store();
+    workspace.head("data/queries.jsonl", 1, "one.jsonl");
+    workspace.runs(&format!("encode {MODEL} --queries one.jsonl --output question"));
+    for index in 1..=24 {
+        workspace.runs(&format!(
+            "search --dense store --query-vectors question --k 1 --output run --shard {index}/24"
+        ));
+    }
+    let merge = format!("merge {} --output run", parts("run", 24));
+    workspace.runs(&merge);
+    let limited = |limit: &str| Finished::new(workspace.command_after(limit, &merge).output().unwrap());
+    limited("ulimit -Sn 20").succeeds();
+    limited("ulimit -n 20").fails(1, &["open files", "ulimit -n"]);
 }
 
 #[test]
@@ -161,54 +216,6 @@ fn what_does_not_make_one_run_is_refused() {
     workspace.toller(&search("--output run --shard 1/3 --tag mine")).fails(2, &["--tag"]);
 }
 
-/// `sbatch` without a cluster: it runs the tasks at once, one after the other.
-const SBATCH: &str = r#"#!/usr/bin/env bash
-set -eu
-array=
-while [ "${1#-}" != "$1" ]; do
-  case $1 in --array=*) array=${1#--array=} ;; --dependency=afterok:77) echo dependent >&2 ;; esac
-  shift
-done
-export SLURM_JOB_ID=77
-if [ -z "$array" ]; then exec bash "$@" >&2; fi
-for task in $(seq "${array%-*}" "${array#*-}"); do
-  SLURM_ARRAY_TASK_ID=$task bash "$@" >&2
-done
-echo 77
-"#;
-
-#[test]
-fn a_job_script_encodes_searches_and_merges() {
-    let workspace = workspace_with_store();
-    fs::create_dir(workspace.path("bin")).unwrap();
-    workspace.write("bin/sbatch", SBATCH);
-    fs::set_permissions(workspace.path("bin/sbatch"), fs::Permissions::from_mode(0o755)).unwrap();
-    let submit = |script: &str| {
-        let path = format!("{}:{}", workspace.path("bin").display(), std::env::var("PATH").unwrap());
-        // The environment of the workspace's own commands.
-        let ours = workspace.command("");
-        let mut command = Command::new("bash");
-        command.arg(script).current_dir(workspace.path("")).env("PATH", path);
-        command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Finished::new(command.output().unwrap()).succeeds()
-    };
-    workspace.runs(&format!(
-        "slurm encode --shards 3 --output encode.sh --sbatch=--time=01:00:00 -- {} --output parts",
-        ENCODE.strip_prefix("encode ").unwrap()
-    ));
-    submit("encode.sh").says(["dependent", "3 of 3 finished"]);
-    for part in 1..=3 {
-        workspace.runs(&format!("{ENCODE} --output expected --shard {part}/3"));
-    }
-    assert!(workspace.files_in("parts") == workspace.files_in("expected"));
-
-    let search = format!("--dense parts {MODEL} --queries queries.jsonl --k 50 --output run");
-    workspace.runs(&format!("slurm search --shards 4 --output search.sh -- {search}"));
-    submit("search.sh").says(["merged 4 shards"]);
-    workspace.runs(&format!("search --dense parts {MODEL} --queries queries.jsonl --k 50 --output whole"));
-    assert!(workspace.read("run") == workspace.read("whole"));
-}
-
 #[test]
 fn a_share_without_vectors_is_nothing_to_warn_of() {
     let workspace = Workspace::new();
@@ -217,54 +224,4 @@ fn a_share_without_vectors_is_nothing_to_warn_of() {
     let search = format!("search {MODEL} --dense store --queries c.jsonl --output run --shard 2/2");
     let searched = workspace.runs(&search);
     assert!(!searched.stderr.contains("no query has a hit"), "{}", searched.stderr);
-}
-
-#[test]
-fn input_of_a_job_that_is_not_there_is_reported() {
-    let workspace = Workspace::new();
-    workspace.write("here.jsonl", "");
-    let encode = "slurm encode --shards 3 --output job.sh -- --model tiny-bert --output store --corpus";
-    let written = workspace.runs(&format!("{encode} here.jsonl there.jsonl s3://bucket/corpus.jsonl"));
-    written.says(["warning: there.jsonl, which the tasks will read, is not there yet"]);
-    assert_eq!(written.stderr.matches("warning").count(), 1, "{}", written.stderr);
-}
-
-#[test]
-fn a_job_script_of_a_command_that_would_fail_is_not_written() {
-    let workspace = Workspace::new();
-    let encode = |flags: &str| format!("slurm encode --shards 3 --output job.sh {flags}");
-    for (flags, says) in [
-        ("-- --model M --corpus c.jsonl", "--output <STORE>"),
-        ("-- --model M --corpus c.jsonl --output store --shard 1/3", "--shard"),
-        ("-- --model M --queries q.tsv --output store", "--queries"),
-        ("--sbatch=time -- --model M --corpus c.jsonl --output store", "--sbatch time"),
-        ("-- --model M --corpus c.jsonl --output store --overwrite", "--overwrite"),
-        ("-- --model M --corpus - --output store", "standard input"),
-    ] {
-        workspace.toller(&encode(flags)).fails(2, &[says, "hint: "]);
-    }
-    workspace
-        .toller("slurm search --shards 3 --output job.sh -- --sparse index --queries q.tsv --output run")
-        .fails(2, &["statistics of all its documents"]);
-    workspace
-        .toller("slurm search --shards 3 --output job.sh -- --dense store --query-vectors q --output -")
-        .fails(2, &["give --output a file"]);
-    assert!(!workspace.has_trace_of("job.sh"));
-}
-
-#[test]
-fn a_job_script_replaces_nothing_but_job_scripts() {
-    let workspace = Workspace::new();
-    let slurm = |output: &str| {
-        let mut command = workspace.command("slurm encode --shards 3");
-        command.args(["--output", output, "--", "--model", "M", "--corpus", "c.jsonl", "--output", "store"]);
-        Finished::new(command.output().unwrap())
-    };
-    workspace.write("c.jsonl", "{}");
-    slurm("c.jsonl").fails(2, &["c.jsonl is there already, and it is not a job script", "hint: "]);
-    assert_eq!(workspace.read("c.jsonl"), b"{}");
-    for _ in 0..2 {
-        slurm("my job.sh").succeeds().says(["bash 'my job.sh'"]);
-    }
-    slurm("new\nline.sh").fails(2, &["has a line end", "hint: "]);
 }

@@ -5,12 +5,13 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use toller_files::exit_without_unfinished;
 use toller_ir::{Explain, Remedy, locked};
 
 use crate::error::{self, Context};
+use crate::process::ignores_hangups;
 use crate::ui::Ui;
 
 /// The work was stopped by the user, and nothing finished was lost.
@@ -65,12 +66,15 @@ pub fn current() -> Option<Arc<AtomicBool>> {
     listening.message.map(|_| listening.flag.clone())
 }
 
-/// Listens for SIGINT and SIGTERM. The first one ends the process, unless the command asked for the [`flag`]:
-/// then the second one does. SIGHUP is left alone, so that `nohup` works.
+/// Listens for SIGINT, SIGTERM and SIGHUP, which comes when a terminal is closed or a connection breaks. The
+/// first one ends the process, unless the command asked for the [`flag`]: then the second one does. A SIGHUP
+/// that is ignored stays so: `nohup` works.
 pub fn listen(ui: &Ui) -> crate::Result<()> {
     let mut listening = listening();
     if !listening.is_on {
-        let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
+        let hangup = (!ignores_hangups()).then_some(SIGHUP);
+        let heard = [SIGINT, SIGTERM].into_iter().chain(hangup);
+        let mut signals = Signals::new(heard).context("cannot listen for Ctrl-C")?;
         let ui = ui.clone();
         thread::spawn(move || signals.forever().for_each(|_| hear(&ui)));
         listening.is_on = true;
@@ -78,7 +82,7 @@ pub fn listen(ui: &Ui) -> crate::Result<()> {
     Ok(())
 }
 
-/// The flag that the first SIGINT or SIGTERM sets, which prints `message`. It is for work of which something
+/// The flag that the first of these signals sets, which prints `message`. It is for work of which something
 /// is kept; other work can end at any time.
 pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
     listen(ui)?;
@@ -87,8 +91,8 @@ pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
     Ok(listening.flag.clone())
 }
 
-/// Does work of which nothing is kept, unless it asks for the [`flag`] itself: meanwhile the first SIGINT or
-/// SIGTERM ends the process. It is an error if one has come before.
+/// Does work of which nothing is kept, unless it asks for the [`flag`] itself: meanwhile the first of these
+/// signals ends the process. It is an error if one has come before.
 pub fn at_once<T>(work: impl FnOnce() -> T) -> Result<T, Interrupted> {
     let (flag, message) = {
         let mut listening = listening();

@@ -18,7 +18,9 @@ mod interrupt;
 mod json;
 mod mapped;
 mod objects;
+mod plain_progress;
 mod printable;
+mod process;
 mod stdout;
 mod table;
 mod ui;
@@ -31,6 +33,7 @@ use args::Cli;
 use clap::{ArgMatches, FromArgMatches};
 use error::Result;
 pub use objects::install as install_object_stores;
+pub use process::prepare as prepare_process;
 
 /// Runs the command line of `arguments`, the first of which is the program's name. Returns the exit status.
 #[must_use]
@@ -57,17 +60,6 @@ pub fn main(arguments: &[OsString]) -> u8 {
 fn chosen<'a>(command: &'a clap::Command, matches: &ArgMatches) -> &'a clap::Command {
     let below = matches.subcommand().and_then(|(name, below)| Some((command.find_subcommand(name)?, below)));
     below.map_or(command, |(command, matches)| chosen(command, matches))
-}
-
-/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail with an error, where the signal SIGXFSZ
-/// would end the process without a word. Only for the program: a library must leave the signals of a process
-/// to its owner.
-pub fn refuse_large_files() {
-    #[cfg(unix)]
-    {
-        // If nobody can listen, the process ends as it would anyway.
-        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
-    }
 }
 
 /// Panics that a reader takes for errors of its file are not printed: the error is.

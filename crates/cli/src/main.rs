@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    toller_cli::refuse_large_files();
+    toller_cli::prepare_process();
     let arguments: Vec<_> = std::env::args_os().collect();
     ExitCode::from(toller_cli::main(&arguments))
 }

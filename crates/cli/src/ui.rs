@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use toller_corpus::SkipReport;
@@ -11,6 +10,7 @@ use toller_files::{AtomicFile, FileError};
 use toller_ir::locked;
 
 use crate::json;
+use crate::plain_progress::PlainProgress;
 use crate::printable::{printable, write_printable};
 use crate::stdout::stdout;
 
@@ -148,7 +148,7 @@ impl Ui {
     }
 
     /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). If stderr is
-    /// not a terminal, a plain line every ten seconds.
+    /// not a terminal, a plain line now and then.
     pub fn progress(&self, title: &str, unit: &'static str, total: u64) -> Progress {
         Progress::new(self.quiet, title, unit, total)
     }
@@ -168,21 +168,8 @@ fn note(message: &str) {
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
-    plain: Option<Plain>,
+    plain: Option<PlainProgress>,
 }
-
-/// Progress as plain lines.
-#[derive(Debug)]
-struct Plain {
-    title: String,
-    unit: &'static str,
-    total: u64,
-    started: std::time::Instant,
-    last: std::sync::Mutex<std::time::Instant>,
-}
-
-/// The time between two plain lines.
-const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Progress {
     fn new(quiet: bool, title: &str, unit: &'static str, total: u64) -> Self {
@@ -208,14 +195,7 @@ impl Progress {
             };
             bar.set_style(style.with_key("rate", rate));
         }
-        let now = std::time::Instant::now();
-        let plain = (!quiet && !terminal).then(|| Plain {
-            title: title.to_owned(),
-            unit,
-            total,
-            started: now,
-            last: std::sync::Mutex::new(now),
-        });
+        let plain = (!quiet && !terminal).then(|| PlainProgress::new(title, unit, total));
         Self { bar, plain }
     }
 
@@ -223,18 +203,16 @@ impl Progress {
     pub fn already_done(&self, units: u64) {
         self.bar.set_position(units);
         self.bar.reset_eta();
+        if let Some(plain) = &self.plain {
+            plain.already_done(units);
+        }
     }
 
     /// Sets how much is done in all.
     pub fn set(&self, done: u64) {
         self.bar.set_position(done);
-        let Some(plain) = &self.plain else { return };
-        let mut last = locked(&plain.last);
-        if last.elapsed() >= PLAIN_INTERVAL {
-            *last = std::time::Instant::now();
-            let seconds = plain.started.elapsed().as_secs();
-            let of = if plain.total == 0 { String::new() } else { format!("/{}", plain.total) };
-            note(&format!("{}: {done}{of} {} after {seconds} s", plain.title, plain.unit));
+        if let Some(line) = self.plain.as_ref().and_then(|plain| plain.line(done)) {
+            note(&line);
         }
     }
 

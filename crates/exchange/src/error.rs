@@ -183,7 +183,7 @@ impl Explain for ExchangeError {
             Self::Pickle { source, .. } => return source.remedy(),
             Self::Unsupported { remedy, .. } => remedy.clone(),
             Self::UnknownFormat { .. } => {
-                remedy!("name it with `{}`", Setting::Format.to("faiss|npy|parquet|pickle"))
+                remedy!("name it with `{}`", Setting::Format.to(VectorFormat::NAMES.join("|")))
             }
             Self::Invalid { .. } | Self::Length { .. } => {
                 "check that this is the file you mean, and copy or download it again".into()

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use toller_files::{FileError, open_regular};
+use toller_files::{FileError, Input, InputReader, open_regular};
 use toller_ir::named;
 
 use crate::ExchangeError;
@@ -17,6 +17,8 @@ named! {
         Npy = "npy",
         /// Parquet with a column of ids and one of lists of floats.
         Parquet = "parquet",
+        /// JSON lines with an id and a vector each, as Pyserini and Anserini write them.
+        Jsonl = "jsonl",
         /// A pickle, as Tevatron and DPR write it.
         Pickle = "pickle",
     }
@@ -27,11 +29,11 @@ impl VectorFormat {
     pub(crate) fn detect(path: &Path) -> Result<Self, ExchangeError> {
         let mut head = Vec::new();
         let file = open_regular(path).map_err(FileError::on("open", path))?;
-        file.take(8).read_to_end(&mut head).map_err(FileError::on("read", path))?;
+        file.take(9).read_to_end(&mut head).map_err(FileError::on("read", path))?;
         let unknown =
             |reason: &str| ExchangeError::UnknownFormat { path: path.to_owned(), reason: reason.to_owned() };
         match head.as_slice() {
-            [] => Err(unknown("it is empty")),
+            [] => Err(ExchangeError::Empty(path.to_owned())),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Ok(Self::Npy),
             [b'P', b'A', b'R', b'1', ..] => Ok(Self::Parquet),
             // FAISS's four letters: Ix.. for most indexes, Iw.. and IH.. for inverted files and graphs.
@@ -39,10 +41,19 @@ impl VectorFormat {
             // Protocol 2 and later begin with their number; the others begin like any text.
             [0x80, 2..=5, ..] => Ok(Self::Pickle),
             _ if Self::of_name(path) == Some(Self::Pickle) => Ok(Self::Pickle),
+            // The length of a JSON object, and the object.
+            [_, _, _, _, _, _, 0, 0, b'{'] => Err(ExchangeError::Unsupported {
+                path: path.to_owned(),
+                what: "a safetensors file, which holds no identifiers".to_owned(),
+                remedy: "save its matrix with `numpy.save`; a store of Toller is used as it is, without an \
+                         import"
+                    .into(),
+            }),
+            _ if holds_objects(path) => Ok(Self::Jsonl),
             [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [0xfd, b'7', b'z', b'X', ..] => {
                 Err(ExchangeError::Unsupported {
                     path: path.to_owned(),
-                    what: "a compressed file".to_owned(),
+                    what: "a compressed file, and not of JSON lines".to_owned(),
                     remedy: "decompress it first".into(),
                 })
             }
@@ -51,7 +62,7 @@ impl VectorFormat {
                 what: "a zip archive, as `numpy.savez` and `torch.save` write it".to_owned(),
                 remedy: "save the array alone, with `numpy.save`".into(),
             }),
-            _ => Err(unknown("it begins like none of FAISS, NumPy, Parquet and pickle")),
+            _ => Err(unknown("it begins like none of FAISS, NumPy, Parquet, JSON lines and pickle")),
         }
     }
 
@@ -63,8 +74,15 @@ impl VectorFormat {
             "faiss" | "index" => Some(Self::Faiss),
             "npy" => Some(Self::Npy),
             "parquet" => Some(Self::Parquet),
+            "jsonl" => Some(Self::Jsonl),
             "pkl" | "pickle" => Some(Self::Pickle),
             _ => None,
         }
     }
+}
+
+/// Whether a file begins with a JSON object, also under a compression.
+fn holds_objects(path: &Path) -> bool {
+    let reader = InputReader::open(&Input::File(path.to_owned()));
+    reader.is_ok_and(|mut reader| reader.peek(64).trim_ascii_start().starts_with(b"{"))
 }

@@ -89,13 +89,23 @@ struct Each<'v> {
     failed: &'v mut Option<ExchangeError>,
 }
 
-/// An identifier in a JSON list.
+/// An identifier in JSON.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a string or an integer")]
-enum Id {
+pub(crate) enum Id {
     Text(String),
     Unsigned(u64),
     Signed(i64),
+}
+
+impl From<Id> for String {
+    fn from(id: Id) -> Self {
+        match id {
+            Id::Text(id) => id,
+            Id::Unsigned(id) => id.to_string(),
+            Id::Signed(id) => id.to_string(),
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Each<'_> {
@@ -114,12 +124,8 @@ impl<'de> Visitor<'de> for Each<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(id) = list.next_element()? {
-            let id = match id {
-                Id::Text(id) => id,
-                Id::Unsigned(id) => id.to_string(),
-                Id::Signed(id) => id.to_string(),
-            };
+        while let Some(id) = list.next_element::<Id>()? {
+            let id = String::from(id);
             if let Err(error) = (self.visit)(*self.row, &id) {
                 *self.failed = Some(error);
                 return Err(A::Error::custom("stopped"));

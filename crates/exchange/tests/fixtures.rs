@@ -2,10 +2,11 @@
 
 mod common;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use common::{TestResult, error, fixture, read};
-use toller_exchange::{ExchangeError, IdsFrom, Precision, Source, SourceOptions};
+use toller_exchange::{ExchangeError, IdsFrom, Precision, Source, SourceOptions, VectorFormat};
 use toller_ir::Explain;
 
 const ROWS: usize = 7;
@@ -105,6 +106,70 @@ fn parquet() -> TestResult {
     assert!(refused.to_string().contains("null"), "{refused}");
     let refused = error(open(&["null-list.parquet"], &plain).and_then(|source| read(&source)))?;
     assert!(matches!(&refused, ExchangeError::Dim { row: 7, id, found: 0, .. } if id == "d6"), "{refused}");
+    Ok(())
+}
+
+#[test]
+fn json_lines() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("embeddings.jsonl");
+    let write = |id: &str, vector: &str| -> TestResult {
+        let lines = names().into_iter().zip(vectors()).map(|(name, numbers)| {
+            format!("{{\"{id}\": \"{name}\", \"contents\": \"a {{\", \"{vector}\": {numbers:?}}}\n")
+        });
+        Ok(std::fs::write(&path, lines.collect::<Vec<_>>().join("\n"))?)
+    };
+    let columns = |id: &str, vector: &str| SourceOptions {
+        id_column: Some(id.to_owned()),
+        vector_column: Some(vector.to_owned()),
+        ..SourceOptions::default()
+    };
+    for (id, vector, options) in [
+        ("id", "vector", SourceOptions::default()),
+        ("docid", "embedding", SourceOptions::default()),
+        ("name", "v", columns("name", "v")),
+    ] {
+        write(id, vector)?;
+        // As a file, and in Pyserini's directory.
+        for path in [&path, directory.path()] {
+            let source = Source::open(&[path.to_owned()], &options)?;
+            assert_eq!((source.rows(), source.dim(), source.precision()), (ROWS as u64, DIM, Precision::F32));
+            assert_eq!(read(&source)?, (names(), vectors()), "{id}, {vector}");
+        }
+    }
+    let open = |content: &[u8], options| -> Result<_, ExchangeError> {
+        std::fs::write(&path, content).map_err(toller_files::FileError::on("write", &path))?;
+        read(&Source::open(std::slice::from_ref(&path), options)?)
+    };
+    let (plain, others) = (SourceOptions::default(), columns("name", "vector"));
+    let line = b"{\"_id\": -7, \"vector\": [0.1, 1e-50, 3]}";
+    assert_eq!(open(line, &plain)?, (vec!["-7".to_owned()], vec![vec![0.1, 0.0, 3.0]]));
+    let mut zstd = toller_files::CompressedWriter::new(Vec::new(), toller_files::Compression::Zstd);
+    zstd.write_all(line)?;
+    assert_eq!(open(&zstd.finish()?, &plain)?.0, ["-7"]);
+
+    for (second, options, says) in [
+        ("{\"_id\": 8}", &plain, "line 2: it has no field vector"),
+        ("{\"vector\": [1, 2, 3]}", &plain, "line 2: it has no field _id"),
+        ("{\"_id\": 8, \"vector\": [1, \"a\"]}", &plain, "line 2: invalid type: string"),
+        ("{\"_id\": 8, \"vector\": [1, NaN]}", &plain, "line 2: expected"),
+        ("{\"_id\": 8, \"vector\": [1, 2]}", &plain, "row 2: the vector of \"8\" has 2 numbers"),
+        ("{\"_id\": 8.5, \"vector\": [1, 2, 3]}", &plain, "line 2: expected a string or an integer"),
+        ("{\"_id\": 8, \"vector\": [1, 2", &plain, "line 2: EOF"),
+        ("", &others, "has no field name; it has _id, vector"),
+    ] {
+        let refused = error(open(&[line, &b"\n"[..], second.as_bytes()].concat(), options))?;
+        assert!(refused.to_string().contains(says) && refused.remedy().is_some(), "{refused}");
+    }
+    let refused = error(open(b"{\"_id\": 8, \"vector\": []}", &plain))?;
+    assert!(refused.to_string().contains("no numbers"), "{refused}");
+    assert!(matches!(error(open(b"", &plain))?, ExchangeError::Empty(_)));
+    let given = SourceOptions { format: Some(VectorFormat::Jsonl), ..SourceOptions::default() };
+    assert!(matches!(error(open(b"\n", &given))?, ExchangeError::Empty(_)));
+    let rows = SourceOptions { ids: IdsFrom::Rows, ..SourceOptions::default() };
+    assert!(matches!(error(open(line, &rows))?, ExchangeError::HasIds(_)));
+    let refused = error(open(b"\x40\0\0\0\0\0\0\0{\"vectors\":{}}", &plain))?;
+    assert!(refused.to_string().contains("a safetensors file"), "{refused}");
     Ok(())
 }
 

@@ -24,6 +24,8 @@ pub struct ManifestFormat {
 pub enum Found<M> {
     /// Nothing.
     Nothing,
+    /// A file that is empty, or ends before it has named its format: nobody can tell whose it was.
+    Cut,
     /// A file of another format, with its name if it has one.
     Foreign(Option<String>),
     /// A manifest of another version of the format.
@@ -78,6 +80,9 @@ impl ManifestFormat {
             Ok(_) => {}
             // A manifest that is too damaged to be parsed still contains the name.
             Err(_) if bytes.windows(name.len()).any(|window| window == name) => {}
+            Err(_) if format!("{{\n  \"format\": \"{}", self.name).as_bytes().starts_with(bytes) => {
+                return Found::Cut;
+            }
             Err(_) => return Found::Foreign(None),
         }
         if !is_sealed(bytes) {
@@ -129,11 +134,14 @@ mod tests {
         }
         fs::write(&path, text.replace("\"format_version\": 2", "\"format_version\": 3"))?;
         assert!(matches!(read()?, Found::OtherVersion(3)));
-        for foreign in
-            [text.replace("toller-test", "other"), "{\"name\": \"a page\"}".to_owned(), String::new()]
+        for foreign in [&*text.replace("toller-test", "other"), "{\"name\": \"a page\"}", "{\"name\": \"a pa"]
         {
             fs::write(&path, foreign)?;
-            assert!(matches!(read()?, Found::Foreign(_)));
+            assert!(matches!(read()?, Found::Foreign(_)), "{foreign}");
+        }
+        for length in 0..head.find("\",").unwrap_or_default() {
+            fs::write(&path, &head[..length])?;
+            assert!(matches!(read()?, Found::Cut), "{length} bytes");
         }
         Ok(())
     }

@@ -71,6 +71,8 @@ variables! {
     SLURM_ARRAY_TASK_COUNT: "Tasks of the Slurm job array";
     SLURM_ARRAY_TASK_MIN: "Number of the Slurm job array's first task";
     SLURM_ARRAY_TASK_MAX: "Number of the Slurm job array's last task";
+    SLURM_PROCID: "Number of this process of Slurm's srun, from 0";
+    SLURM_STEP_NUM_TASKS: "Processes of Slurm's srun";
     JOB_COMPLETION_INDEX: "Number of this pod of a Kubernetes Indexed Job, from 0";
     JOB_COMPLETIONS: "Pods of the Kubernetes Job; Kubernetes does not set it, so the Job's manifest must";
     AWS_BATCH_JOB_ARRAY_INDEX: "Number of this job of an AWS Batch array, from 0";

@@ -9,6 +9,7 @@ mod assignment;
 mod error;
 mod merge;
 mod partial;
+mod scheduler;
 
 pub use assignment::{Assignment, AssignmentError, assigned};
 pub use error::{MergeError, PartialRunError};

@@ -20,13 +20,24 @@ pub(crate) fn check_is_store_or_empty(directory: &Path) -> Result<(), StoreError
     let entries = names_in(directory)?;
     let in_use =
         |entry: &str| StoreError::DirectoryInUse { path: directory.to_owned(), entry: entry.to_owned() };
+    let only = |expected: fn(&str) -> bool| {
+        entries.iter().find(|name| !expected(name)).map_or(Ok(()), |name| Err(in_use(name)))
+    };
     if entries.iter().any(|name| name == MANIFEST) {
         return match FORMAT.read::<IgnoredAny>(&directory.join(MANIFEST))? {
             Found::Foreign(_) => Err(in_use("a manifest.json of another kind")),
+            // It may have been another program's: what is next to it tells.
+            Found::Cut => only(is_of_a_store),
             _ => Ok(()),
         };
     }
-    entries.iter().find(|name| !is_first_trace(name)).map_or(Ok(()), |name| Err(in_use(name)))
+    only(is_first_trace)
+}
+
+/// Whether a store's directory has a file of this name.
+fn is_of_a_store(name: &str) -> bool {
+    let stem = unfinished(name).unwrap_or(name);
+    stem == MANIFEST || numbers_of(stem) != (None, None) || is_first_trace(name)
 }
 
 /// Whether a process that was killed before its first manifest may have left this file, or a file system made
@@ -58,7 +69,7 @@ pub(crate) fn check_siblings(store: &Path, part: &Part) -> Result<(), StoreError
 pub(crate) fn remove_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     for name in names_in(directory)? {
         let stem = unfinished(&name).unwrap_or(&name);
-        let (shard, codes) = (index_in(stem, shard_file_name), index_in(stem, codes_file_name));
+        let (shard, codes) = numbers_of(stem);
         let temporary = stem != name && (stem == MANIFEST || shard.or(codes).is_some());
         let unlisted = shard.is_some_and(|index| index >= manifest.shards.len())
             || codes.is_some_and(|index| index >= manifest.codes.len());
@@ -68,6 +79,11 @@ pub(crate) fn remove_leftovers(directory: &Path, manifest: &Manifest) -> Result<
         }
     }
     Ok(())
+}
+
+/// The number of the shard whose file has this name, and of the shard whose codes' file has it.
+fn numbers_of(name: &str) -> (Option<usize>, Option<usize>) {
+    (index_in(name, shard_file_name), index_in(name, codes_file_name))
 }
 
 /// The number from which `named` makes this file name, or `None` if there is none.

@@ -278,13 +278,19 @@ impl Explain for StoreError {
                 let part = Setting::Shard.to(format!("{}/{of}", missing.first()?));
                 remedy!("run the same `{}` command with `{}`", Command::Encode, part)
             }
-            Self::MixedParts { .. } => remedy!(
-                "use one number of parts: give another {}, or remove the parts of the other division",
+            Self::MixedParts { first, .. } => remedy!(
+                "use one number of parts, as in `{}`: give another {}, or remove the parts of the other division",
+                Setting::Shard.to(format!("I/{first}")),
                 Setting::Output
             ),
             Self::MisplacedPart { .. } => {
                 "give the directory its former name, or encode this part again into an empty one".into()
             }
+            Self::Disagreement { first, second, .. } if is_part(first) && is_part(second) => remedy!(
+                "all parts of a store are made of the same texts, with the same model and options: make each \
+                 part that is not so again, with `{}`",
+                Setting::Overwrite
+            ),
             Self::Disagreement { .. } => {
                 "encode both with the same model and options, or search them one by one".into()
             }
@@ -336,6 +342,11 @@ impl Explain for StoreError {
                 Setting::Output
             ),
             Self::Locked { .. } => "wait until it has ended, or write to another directory".into(),
+            Self::SpecMismatch { path, .. } if is_part(path) => remedy!(
+                "give another {}, or make all parts of this store again, each with `{}`",
+                Setting::Output,
+                Setting::Overwrite
+            ),
             Self::SpecMismatch { .. } => remedy!(
                 "give another {}, or replace the store with `{}`",
                 Setting::Output,
@@ -403,6 +414,11 @@ fn described(differences: &[Difference], stored_is: &str, other_is: &str) -> Str
         let _ = write!(text, "{separator}{field} is {stored} {stored_is}, {other} {other_is}");
     }
     text
+}
+
+/// Whether a directory is named as a part of a store.
+fn is_part(path: &Path) -> bool {
+    path.file_name().and_then(|name| part::parse_directory_name(name.to_str()?)).is_some()
 }
 
 /// The directories of the first few missing parts.

@@ -81,6 +81,7 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let reason = match found {
             Found::Nothing => return Ok(None),
+            Found::Cut => "it is empty or cut short".to_owned(),
             Found::Foreign(Some(format)) => {
                 return Err(StoreError::OtherFormat { path: directory.to_owned(), format });
             }

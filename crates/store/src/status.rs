@@ -6,7 +6,7 @@ use toller_files::{is_object_url, names_in};
 
 use crate::manifest::Manifest;
 use crate::spec::Agreement;
-use crate::{StoreError, part};
+use crate::{Difference, StoreError, part};
 
 /// A directory with a manifest: a store that was written whole, or a part.
 #[derive(Clone, Debug)]
@@ -15,6 +15,18 @@ pub struct StorePart {
     pub directory: PathBuf,
     /// Its manifest.
     pub manifest: Manifest,
+}
+
+impl StorePart {
+    /// Which part this is, from one.
+    fn index(&self) -> u32 {
+        self.manifest.spec.part.map_or(1, |part| part.index)
+    }
+
+    /// In what another part of the same store differs that must not.
+    fn differences(&self, other: &Self) -> Vec<Difference> {
+        self.manifest.spec.differences(&other.manifest.spec, Agreement::Parts)
+    }
 }
 
 /// What is there of a store, and what is missing.
@@ -32,7 +44,7 @@ impl StoreStatus {
     /// The parts that were begun and are not finished, with their indices from one.
     pub fn unfinished(&self) -> impl Iterator<Item = (u32, &StorePart)> {
         let unfinished = self.parts.iter().filter(|part| !part.manifest.complete);
-        unfinished.map(|part| (part.manifest.spec.part.map_or(1, |part| part.index), part))
+        unfinished.map(|part| (part.index(), part))
     }
 
     /// The indices of the parts that are still to be written to their end, ascending.
@@ -42,6 +54,37 @@ impl StoreStatus {
         let mut to_do: Vec<u32> = self.missing.iter().copied().chain(unfinished).collect();
         to_do.sort_unstable();
         to_do
+    }
+
+    /// The parts that were made differently from most parts, or from the first of as many: their indices from
+    /// one, and in what they differ.
+    #[must_use]
+    pub fn disagreeing(&self) -> Vec<(u32, Vec<Difference>)> {
+        let Some(usual) = self.usual() else { return Vec::new() };
+        let differing = self.parts.iter().map(|part| (part.index(), usual.differences(part)));
+        differing.filter(|(_, differences)| !differences.is_empty()).collect()
+    }
+
+    /// Checks that all parts can be opened as one store.
+    ///
+    /// # Errors
+    /// [`StoreError::Disagreement`].
+    pub fn check_agreement(&self) -> Result<(), StoreError> {
+        let Some(usual) = self.usual() else { return Ok(()) };
+        self.parts.iter().try_for_each(|part| check_agreement(usual, part, Agreement::Parts))
+    }
+
+    /// The first part of those that most others agree with.
+    fn usual(&self) -> Option<&StorePart> {
+        let mut kinds: Vec<(&StorePart, usize)> = Vec::new();
+        for part in &self.parts {
+            match kinds.iter_mut().find(|(kind, _)| kind.differences(part).is_empty()) {
+                Some((_, parts)) => *parts += 1,
+                None => kinds.push((part, 1)),
+            }
+        }
+        // Of equals, `max_by_key` takes the last.
+        kinds.into_iter().rev().max_by_key(|(_, parts)| *parts).map(|(part, _)| part)
     }
 
     /// The rows of the finished shards.
@@ -83,17 +126,19 @@ pub(crate) fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> 
 /// If the path is not a store, a manifest is damaged or has another format version, a part is missing, or
 /// parts do not belong together.
 pub fn inspect(path: &Path) -> Result<Vec<StorePart>, StoreError> {
-    let StoreStatus { parts, missing, of } = status(path)?;
+    let found = status(path)?;
+    found.check_agreement()?;
+    let StoreStatus { parts, missing, of } = found;
     if missing.is_empty() {
         return Ok(parts);
     }
     Err(StoreError::MissingParts { path: path.to_owned(), missing, of })
 }
 
-/// As [`inspect`], for a store whose parts may be missing.
+/// As [`inspect`], for a store whose parts may be missing, or disagree.
 ///
 /// # Errors
-/// Those of [`inspect`], and if nothing of a store is there.
+/// If nothing of a store is there, or a manifest is damaged or has another format version.
 pub fn status(path: &Path) -> Result<StoreStatus, StoreError> {
     match Manifest::read(path)? {
         Some(manifest) => {
@@ -137,9 +182,6 @@ fn read_parts(path: &Path) -> Result<StoreStatus, StoreError> {
             return Err(StoreError::MisplacedPart { path: directory, found });
         }
         parts.push(StorePart { directory, manifest });
-    }
-    if let Some((first, others)) = parts.split_first() {
-        others.iter().try_for_each(|other| check_agreement(first, other, Agreement::Parts))?;
     }
     Ok(StoreStatus { parts, missing, of })
 }

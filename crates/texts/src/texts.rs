@@ -123,7 +123,7 @@ impl Texts {
             let sources: Vec<Source> = inputs.iter().map(Source::of).collect::<Result<_, _>>()?;
             let instead_of = match FORMAT.read::<Manifest>(&path)? {
                 Found::Nothing => None,
-                Found::Foreign(_) => {
+                Found::Cut | Found::Foreign(_) => {
                     let entry = "a manifest.json of another kind".to_owned();
                     return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
                 }

@@ -118,9 +118,14 @@ impl Workspace {
 
     /// The same where no file may have more than this many times 512 bytes.
     pub(crate) fn command_with_file_limit(&self, arguments: &str, blocks: usize) -> Command {
+        self.command_after(&format!("ulimit -f {blocks}"), arguments)
+    }
+
+    /// The same after a command of the shell, which changes what the process inherits.
+    pub(crate) fn command_after(&self, first: &str, arguments: &str) -> Command {
         let mut shell = Command::new("sh");
-        let limited = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
-        shell.args(["-c", &limited, env!("CARGO_BIN_EXE_toller")]);
+        let script = format!("{first}; exec \"$0\" \"$@\"");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_toller")]);
         self.prepared(shell, arguments)
     }
 

@@ -9,11 +9,14 @@ use toller_store::Part;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
-/// `I/N` or `auto`, as given on the command line.
+/// `I/N`, `auto` or `auto/N`, as given on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShardArg {
     /// The share that a scheduler gives.
-    Auto,
+    Auto {
+        /// The number of shares, unless the scheduler gives that too.
+        of: Option<u32>,
+    },
     /// This share.
     Given {
         /// Which, counted from one.
@@ -28,12 +31,16 @@ impl FromStr for ShardArg {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "auto" {
-            return Ok(Self::Auto);
+            return Ok(Self::Auto { of: None });
         }
-        let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-        let (index, of) = numbers.ok_or("I/N, as in 3/8, or auto")?;
-        Part::new(index, of, 0).map_err(|error| error.to_string())?;
-        Ok(Self::Given { index, of })
+        let numbers = text.split_once('/').and_then(|(index, of)| {
+            let index = if index == "auto" { None } else { Some(index.parse().ok()?) };
+            Some((index, of.parse().ok()?))
+        });
+        let (index, of) = numbers.ok_or("I/N, as in 3/8, or auto, or auto/N")?;
+        // If the scheduler gives the index, the number of shares alone can be wrong here.
+        Part::new(index.unwrap_or(1), of, 0).map_err(|error| error.to_string())?;
+        Ok(index.map_or(Self::Auto { of: Some(of) }, |index| Self::Given { index, of }))
     }
 }
 
@@ -42,9 +49,9 @@ impl ShardArg {
     pub fn resolve(self, ui: &Ui) -> Result<(u32, u32), UsageError> {
         match self {
             Self::Given { index, of } => Ok((index, of)),
-            Self::Auto => {
-                let assignment =
-                    assigned(Variable::get).map_err(|error| UsageError::of_flag("--shard auto", &error))?;
+            Self::Auto { of } => {
+                let assignment = assigned(of, Variable::get)
+                    .map_err(|error| UsageError::of_flag("--shard auto", &error))?;
                 ui.status(&assignment.source);
                 Ok((assignment.index, assignment.of))
             }

@@ -69,9 +69,9 @@ pub struct EncodeArgs {
     context_field: Option<String>,
 
     /// Encode only part I of N of the collection, counted from 1; all parts share one --output. auto: the
-    /// part that a job array of Slurm, Kubernetes or AWS Batch gives to this task, or torchrun to this
-    /// process
-    #[arg(long, value_name = "I/N|auto", conflicts_with = "queries")]
+    /// part that a job array of Slurm, Kubernetes or AWS Batch gives to this task, or srun or torchrun to
+    /// this process; auto/N: the same of N parts, where not all tasks run
+    #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with = "queries")]
     shard: Option<ShardArg>,
 
     /// Rows of a shard file: the most that an interruption can lose [default: as in a store that is resumed,

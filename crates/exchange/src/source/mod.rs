@@ -1,6 +1,7 @@
 //! Vectors with ids, from one or several files as one sequence of rows.
 
 mod faiss;
+mod jsonl;
 mod npy;
 mod parquet;
 mod pickle;
@@ -13,7 +14,12 @@ use toller_store::DType;
 use crate::ids::{self, IdsFrom};
 use crate::matrix::Matrix;
 use crate::{ExchangeError, Precision, VectorFormat};
+use jsonl::JsonlVectors;
 use parquet::ParquetVectors;
+
+/// The usual columns of ids and of vectors, in Parquet and in JSON lines.
+const ID_NAMES: [&str; 3] = ["_id", "id", "docid"];
+const VECTOR_NAMES: [&str; 4] = ["embedding", "embeddings", "emb", "vector"];
 
 /// How to read files of vectors.
 #[derive(Clone, Debug, Default)]
@@ -22,9 +28,9 @@ pub struct SourceOptions {
     pub format: Option<VectorFormat>,
     /// Where the ids come from, for files that have none.
     pub ids: IdsFrom,
-    /// The Parquet column of the ids; `None` for `_id`, `id` or `docid`.
+    /// The column of the ids, in Parquet and JSON lines; `None` for `_id`, `id` or `docid`.
     pub id_column: Option<String>,
-    /// The Parquet column of the vectors; `None` for `embedding`, `embeddings`, `emb` or `vector`.
+    /// The column of the vectors; `None` for `embedding`, `embeddings`, `emb` or `vector`.
     pub vector_column: Option<String>,
     /// Whether float64 is rounded to float32 rather than refused.
     pub narrow_f64: bool,
@@ -69,6 +75,8 @@ enum Kind {
     /// NumPy's and FAISS's vectors, and where their ids are.
     Matrix(Matrix, MatrixIds),
     Parquet(ParquetVectors),
+    /// `None` for a file without lines.
+    Jsonl(Option<JsonlVectors>),
     /// Read again in each pass, so that the ids of only one file are in memory at a time.
     Pickle(pickle::Shape),
 }
@@ -84,7 +92,8 @@ enum MatrixIds {
 }
 
 impl Source {
-    /// Opens files of vectors, in this order. A directory is Pyserini's: the files `index` and `docid`.
+    /// Opens files of vectors, in this order. A directory is Pyserini's: the files `index` and `docid`, or
+    /// `embeddings.jsonl`.
     ///
     /// # Errors
     /// When a file has none of the formats, is damaged, has no ids, or has vectors of another length than the
@@ -108,7 +117,7 @@ impl Source {
         let mut dims: Vec<(usize, Precision)> = Vec::new();
         let mut rows = 0_u64;
         for (number, path) in paths.iter().enumerate() {
-            let path = pyserini_index(path);
+            let path = in_pyserini_directory(path);
             let kind = Kind::open(&path, number, options)?;
             rows = rows.saturating_add(kind.rows());
             if let Some(shape) = kind.dim_and_precision() {
@@ -136,7 +145,7 @@ impl Source {
         self.dim
     }
 
-    /// The number of rows, by the files' headers.
+    /// The number of rows, by the files' headers, or counted in files that have none.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
@@ -189,6 +198,7 @@ impl Source {
             match &file.kind {
                 Kind::Matrix(matrix, ids) => each_of_matrix(&file.path, matrix, ids, first, &mut visit_row)?,
                 Kind::Parquet(parquet) => parquet.for_each(&mut visit_row)?,
+                Kind::Jsonl(jsonl) => jsonl.iter().try_for_each(|jsonl| jsonl.for_each(&mut visit_row))?,
                 Kind::Pickle(_) => pickle::for_each(&file.path, &mut visit_row)?,
             }
             first += file.kind.rows();
@@ -207,6 +217,7 @@ impl Kind {
             IdsFrom::Beside => Ok(()),
             IdsFrom::Files(_) | IdsFrom::Rows => Err(ExchangeError::HasIds(path.to_owned())),
         };
+        let columns = (options.id_column.as_deref(), options.vector_column.as_deref());
         match format {
             VectorFormat::Npy => {
                 let matrix = npy::open(path)?;
@@ -224,8 +235,11 @@ impl Kind {
             }
             VectorFormat::Parquet => {
                 no_ids_wanted(path)?;
-                let columns = (options.id_column.as_deref(), options.vector_column.as_deref());
                 Ok(Self::Parquet(ParquetVectors::open(path, columns)?))
+            }
+            VectorFormat::Jsonl => {
+                no_ids_wanted(path)?;
+                Ok(Self::Jsonl(JsonlVectors::open(path, columns)?))
             }
             VectorFormat::Pickle => {
                 no_ids_wanted(path)?;
@@ -238,6 +252,7 @@ impl Kind {
         match self {
             Self::Matrix(matrix, _) => matrix.rows as u64,
             Self::Parquet(parquet) => parquet.rows(),
+            Self::Jsonl(jsonl) => jsonl.as_ref().map_or(0, JsonlVectors::rows),
             Self::Pickle(shape) => shape.rows,
         }
     }
@@ -247,14 +262,21 @@ impl Kind {
         match self {
             Self::Matrix(matrix, _) => Some((matrix.dim, matrix.numbers.precision)),
             Self::Parquet(parquet) => parquet.dim_and_precision(),
+            // Decimals do not say how precise the floats were that they were made of.
+            Self::Jsonl(jsonl) => jsonl.as_ref().map(|jsonl| (jsonl.dim(), Precision::F32)),
             Self::Pickle(shape) => shape.first,
         }
     }
 }
 
-/// The index in a directory of Pyserini's; other paths stay as they are.
-fn pyserini_index(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join("index") } else { path.to_owned() }
+/// The vectors in a directory of Pyserini's; other paths stay as they are.
+fn in_pyserini_directory(path: &Path) -> PathBuf {
+    let embeddings = path.join("embeddings.jsonl");
+    match path.is_dir() {
+        true if embeddings.is_file() => embeddings,
+        true => path.join("index"),
+        false => path.to_owned(),
+    }
 }
 
 fn ids_of_matrix(path: &Path, number: usize, options: &SourceOptions) -> Result<MatrixIds, ExchangeError> {

@@ -10,11 +10,8 @@ use toller_corpus::parquet::{Column, ListColumn, Precision, Value, guard};
 use toller_files::{FileError, open_regular};
 use toller_ir::{Setting, remedy};
 
-use super::VisitRow;
+use super::{ID_NAMES, VECTOR_NAMES, VisitRow};
 use crate::{ExchangeError, VectorFormat};
-
-const ID_NAMES: [&str; 3] = ["_id", "id", "docid"];
-const VECTOR_NAMES: [&str; 4] = ["embedding", "embeddings", "emb", "vector"];
 
 /// A Parquet file of vectors.
 pub(super) struct ParquetVectors {

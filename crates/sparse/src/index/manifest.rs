@@ -97,7 +97,7 @@ impl Manifest {
             Found::Foreign(Some(format)) => {
                 return Err(SparseError::OtherFormat { path: directory.to_owned(), format });
             }
-            Found::Foreign(None) => return Err(SparseError::NotAnIndex(directory.to_owned())),
+            Found::Cut | Found::Foreign(None) => return Err(SparseError::NotAnIndex(directory.to_owned())),
             Found::OtherVersion(found) => return Err(SparseError::FormatVersion { path, found }),
             Found::Damaged(reason) => reason,
             Found::Manifest(manifest) if manifest.statistics.docs < u64::from(u32::MAX) => {

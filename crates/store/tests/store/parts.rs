@@ -110,11 +110,40 @@ fn parts_must_agree() -> TestResult {
         let StoreError::SpecMismatch { differences, .. } = &found else { return Err(found.into()) };
         assert_eq!(differences.iter().map(|difference| difference.field).collect::<Vec<_>>(), [field]);
         // ... and when they are opened, for parts that were replaced one by one.
+        let remedy = |found: &StoreError| found.remedy().map(|remedy| remedy.to_string()).unwrap_or_default();
+        assert!(remedy(&found).contains("make all parts of this store again"), "{}", remedy(&found));
         overwrite(directory.path(), part_of(other, 2, 2)?)?;
         let found = error(open(directory.path()))?;
+        assert!(remedy(&found).contains("make each part that is not so again"), "{}", remedy(&found));
         let StoreError::Disagreement { differences, .. } = &found else { return Err(found.into()) };
         assert_eq!(differences.iter().map(|difference| difference.field).collect::<Vec<_>>(), [field]);
     }
+    Ok(())
+}
+
+#[test]
+fn the_status_names_the_parts_that_are_not_as_most_are() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let mut changed = spec(10);
+    changed.source.fingerprint.push('x');
+    for (index, spec) in [(1, &changed), (2, &spec(10)), (4, &spec(10)), (5, &changed)] {
+        overwrite(directory.path(), part_of(spec.clone(), index, 5)?)?;
+    }
+    let indices = |expected: &[u32]| -> TestResult {
+        let found: Vec<u32> =
+            status(directory.path())?.disagreeing().iter().map(|(index, _)| *index).collect();
+        assert_eq!(found, expected);
+        Ok(())
+    };
+    // Of as many, those that are not as the first.
+    indices(&[2, 4])?;
+    overwrite(directory.path(), part_of(spec(10), 3, 5)?)?;
+    indices(&[1, 5])?;
+    for index in [1, 5] {
+        overwrite(directory.path(), part_of(spec(10), index, 5)?)?;
+    }
+    indices(&[])?;
+    check_content(&open(directory.path())?);
     Ok(())
 }
 

@@ -205,6 +205,28 @@ fn overwriting_leaves_nothing_of_the_old_store() -> TestResult {
 }
 
 #[test]
+fn a_manifest_cut_short_is_replaced_where_nothing_else_is_foreign() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let store = directory.path();
+    write(store, spec(7))?;
+    let whole = files(store)?;
+    fs::write(store.join("shard-00001.safetensors.tmp"), "left")?;
+    for cut in ["", "{", "{\n  \"format\": \"toll"] {
+        fs::write(store.join("manifest.json"), cut)?;
+        for found in [error(open(store))?, error(StoreWriter::create_or_resume(store, spec(7)))?] {
+            assert!(matches!(found, StoreError::ManifestDamaged { .. }), "{cut:?}: {found}");
+        }
+        fs::write(store.join("notes.txt"), "mine")?;
+        let found = error(StoreWriter::overwrite(store, spec(7)))?;
+        assert!(found.to_string().contains("notes.txt"), "{cut:?}: {found}");
+        fs::remove_file(store.join("notes.txt"))?;
+        overwrite(store, spec(7))?;
+        assert_eq!(files(store)?, whole, "{cut:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_second_writer_of_a_store_is_refused() -> TestResult {
     let directory = tempfile::tempdir()?;
     let first = StoreWriter::create_or_resume(directory.path(), spec(7))?;

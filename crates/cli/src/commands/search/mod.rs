@@ -47,8 +47,9 @@ pub struct SearchArgs {
 
     /// Search only part I of N of the rows, counted from 1, and write a partial run to
     /// OUTPUT.part-IIIII-of-NNNNN; `toller merge` makes one run of all parts. auto: the part that a job array
-    /// of Slurm, Kubernetes or AWS Batch gives to this task, or torchrun to this process
-    #[arg(long, value_name = "I/N|auto", conflicts_with_all = ["words", "tag", "tab_separated"])]
+    /// of Slurm, Kubernetes or AWS Batch gives to this task, or srun or torchrun to this process; auto/N: the
+    /// same of N parts, where not all tasks run
+    #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with_all = ["words", "tag", "tab_separated"])]
     shard: Option<ShardArg>,
 
     /// Hits of --sparse and --dense to fuse

@@ -35,6 +35,10 @@ pub struct ScriptArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99_999))]
     shards: u32,
 
+    /// Shards that run at the same time at most [default: as many as the cluster runs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    at_once: Option<u32>,
+
     /// Script to write; - for stdout
     #[arg(short, long, value_name = "SCRIPT")]
     output: OutputPath,
@@ -70,6 +74,10 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
         let message = format!("--sbatch {option}: not an option of sbatch");
         return Err(UsageError::new(message, "give one option each, as in --sbatch=--time=04:00:00").into());
     }
+    if let Some(option) = args.sbatch.iter().find(|option| sets_array(option)) {
+        let message = format!("--sbatch {option}: the script itself says which tasks the array has");
+        return Err(UsageError::new(message, "give --shards, and --at-once for fewer at a time").into());
+    }
     let file = if args.output.is_stdout() { "SCRIPT".to_owned() } else { args.output.display().to_string() };
     // The name is in a comment of the script.
     if file.contains(['\n', '\r']) {
@@ -88,6 +96,7 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
         toller: toller.to_owned(),
         arguments: args.arguments.clone(),
         shards: args.shards,
+        at_once: args.at_once,
         options: args.sbatch.clone(),
         file,
     };
@@ -130,6 +139,11 @@ fn parsed(command: &SlurmCommand, args: &ScriptArgs) -> Result<(Command, Vec<Pat
     }
     missing.retain(|input| !is_object_url(&input.to_string_lossy()) && !input.exists());
     Ok((cli.command, missing))
+}
+
+/// Whether an option of sbatch is `--array`, which may be abbreviated, or `-a`.
+fn sets_array(option: &str) -> bool {
+    option.starts_with("--ar") || option.starts_with("-a")
 }
 
 /// The files and directories that a command line reads.

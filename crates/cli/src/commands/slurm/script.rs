@@ -30,6 +30,8 @@ pub(super) struct JobScript {
     pub(super) arguments: Vec<String>,
     /// The number of shares.
     pub(super) shards: u32,
+    /// How many of them run at the same time, if not all may.
+    pub(super) at_once: Option<u32>,
     /// Further options of sbatch.
     pub(super) options: Vec<String>,
     /// The name of the script's file, for its comments.
@@ -39,12 +41,15 @@ pub(super) struct JobScript {
 /// The first line of a job script.
 pub(super) const SHEBANG: &str = "#!/usr/bin/env bash";
 
-/// Seconds between the signal that the time limit is near and the limit: enough to finish a shard file.
+/// Seconds between the signal that the time limit is near and the limit: enough to finish most shard files.
 const NOTICE_SECONDS: u32 = 120;
+
+/// Seconds from that signal until an unfinished shard file is given up. The others are for the requeue.
+const PATIENCE_SECONDS: u32 = NOTICE_SECONDS - 30;
 
 impl fmt::Display for JobScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { work, toller, arguments, shards, options, file } = self;
+        let Self { work, toller, arguments, shards, at_once, options, file } = self;
         let (command, what, then) = match work {
             Work::Encode { .. } => ("encode", "Encodes a collection", "checks that all are complete"),
             Work::Search { .. } => ("search", "Searches stores", "merges their runs"),
@@ -75,6 +80,7 @@ impl fmt::Display for JobScript {
         for option in options {
             writeln!(f, "#SBATCH {option}")?;
         }
+        let limit = at_once.map_or_else(String::new, |tasks| format!("%{tasks}"));
         write!(
             f,
             r#"
@@ -83,7 +89,7 @@ toller={toller}
 
 case ${{1:-submit}} in
 submit)
-  job=$(sbatch --parsable --array=1-"$shards" "$0" shard) || exit
+  job=$(sbatch --parsable --array=1-"$shards"{limit} "$0" shard) || exit
   sbatch --dependency=afterok:"${{job%%;*}}" --kill-on-invalid-dep=yes --output=%x-finish-%j.log "$0" finish
   ;;
 shard)
@@ -98,8 +104,9 @@ shard)
                 f,
                 r#"  {command_line} &
   worker=$! again=
-  # The time limit is near: finish the current file, and resume in a new try.
-  trap 'again=yes; kill -TERM "$worker"' USR1
+  # The time limit is near: finish the current file, and resume in a new try. A file that takes longer than
+  # {PATIENCE_SECONDS} s is given up, and encoded again: for such files, raise --signal above and the sleep here.
+  trap 'again=yes; kill -TERM "$worker"; (sleep {PATIENCE_SECONDS}; kill -TERM "$worker") &>/dev/null &' USR1
   # Cancelled or preempted: Slurm signals the worker too, and this shell waits for it.
   trap : TERM
   # A signal ends `wait` before the worker ends.
@@ -156,6 +163,7 @@ mod tests {
             toller: "/opt/toller".to_owned(),
             arguments: owned(arguments),
             shards: 8,
+            at_once: None,
             options: owned(&["--time=04:00:00"]),
             file: "job.sh".to_owned(),
         };

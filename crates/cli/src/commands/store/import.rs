@@ -22,7 +22,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
     /// Files of vectors, as one collection in this order: FAISS's IndexFlatIP, Pyserini's directory, .npy,
-    /// Parquet, or Tevatron's or DPR's pickles
+    /// Parquet, JSONL, or Tevatron's or DPR's pickles
     #[arg(value_name = "FILE", required = true)]
     files: Vec<InputPath>,
 
@@ -43,11 +43,11 @@ pub struct ImportArgs {
     #[arg(long)]
     row_ids: bool,
 
-    /// Parquet column of the identifiers [default: _id, id or docid]
+    /// Parquet column or JSONL field of the identifiers [default: _id, id or docid]
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
 
-    /// Parquet column of the vectors [default: embedding, embeddings, emb or vector]
+    /// Parquet column or JSONL field of the vectors [default: embedding, embeddings, emb or vector]
     #[arg(long, value_name = "NAME")]
     vector_column: Option<String>,
 

@@ -25,6 +25,7 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
     let damaged_codes = find_damaged_codes(&found.parts, &options)?;
     let (rows, expected, of) = (found.rows(), found.rows_expected(), found.of);
     let to_do = found.to_do();
+    let disagreeing = found.disagreeing();
     let finished = of as usize - to_do.len();
     ui.show(
         || {
@@ -34,11 +35,15 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
             });
             serde_json::json!({
                 "store": args.store.display().to_string(),
-                "complete": to_do.is_empty() && damaged.is_empty() && damaged_codes.is_empty(),
+                "complete": to_do.is_empty()
+                    && disagreeing.is_empty()
+                    && damaged.is_empty()
+                    && damaged_codes.is_empty(),
                 "parts": of,
                 "parts_finished": finished,
                 "missing": found.missing,
                 "unfinished": unfinished.collect::<Vec<_>>(),
+                "disagreeing": disagreeing.iter().map(|(index, _)| index).collect::<Vec<_>>(),
                 "rows": rows,
                 "rows_expected": expected,
                 "damaged_shards": damaged.len(),
@@ -55,6 +60,10 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
                 let (rows, expected) = (part.manifest.count, part.manifest.spec.expected_rows());
                 writeln!(out, "unfinished   {index}: {rows} of {expected} rows")?;
             }
+            if !disagreeing.is_empty() {
+                let indices: Vec<u32> = disagreeing.iter().map(|(index, _)| *index).collect();
+                writeln!(out, "disagreeing  {}", listed(&indices))?;
+            }
             let mut damaged = damaged.iter().chain(&damaged_codes);
             damaged.try_for_each(|damage| writeln!(out, "damaged      {}", damage.error))
         },
@@ -67,13 +76,15 @@ pub fn run(args: &StatusArgs, ui: &Ui) -> crate::Result<()> {
         )
         .into());
     }
+    found.check_agreement()?;
     if to_do.is_empty() {
         return damaged_codes.into_iter().next().map_or(Ok(()), |damage| Err(damage.error.into()));
     }
     if of > 1 {
         let message = format!("{} of {of} parts are not complete: {}", to_do.len(), listed(&to_do));
         let hint = format!(
-            "run the same `toller encode` command with `--shard {}/{of}`, and so on; in Slurm: sbatch --array={}",
+            "run the same `toller encode` command with `--shard {}/{of}`, and so on; in Slurm, with `--shard \
+             auto/{of}` or a script of `toller slurm`: sbatch --array={}",
             to_do.first().copied().unwrap_or(1),
             listed(&to_do)
         );
