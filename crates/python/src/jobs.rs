@@ -114,9 +114,9 @@ enum Texts {
 
 /// Builds an inverted index of a collection, unless it is there.
 #[pyfunction]
-#[pyo3(signature = (corpus, output, *, analyzer, title_separator=Some(" ".to_owned()), doc_vectors=false, memory_bytes=None,
-                    overwrite=false, id_column=None, title_column=None, text_column=None, skip_bad_lines=false,
-                    progress=None))]
+#[pyo3(signature = (corpus, output, *, analyzer, title_separator=Some(" ".to_owned()), doc_vectors=false,
+                    memory_bytes=None, overwrite=false, id_column=None, title_column=None, text_column=None,
+                    skip_bad_lines=false, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn index(
     py: Python<'_>,

@@ -158,7 +158,7 @@ pub fn with_query_flags<T>(read: Result<T, impl Into<Failure>>) -> crate::Result
 pub const CORPUS_FORMAT: &str = "--corpus-format";
 
 /// The flag of the format of queries.
-pub const QUERIES_FORMAT: &str = "--queries-format";
+const QUERIES_FORMAT: &str = "--queries-format";
 
 /// The flag of the column of queries' identifiers.
 const QUERY_ID_COLUMN: &str = "--query-id-column";

@@ -163,7 +163,7 @@ pub(crate) fn find_sources(
     let rules: Vec<(&Rule, Regex)> =
         layout.rules().iter().filter_map(|rule| Some((rule, rule.pattern()?))).collect();
     let (mut sources, mut splits) = (Sources::default(), BTreeSet::new());
-    let named: Vec<Input> = paths.iter().map(|path| Input::parse(path)).collect();
+    let named: Vec<Input> = paths.iter().map(Input::parse).collect();
     for input in expand(paths)? {
         let name = plain_path(&input);
         let Some((role, split)) = rules.iter().find_map(|(rule, pattern)| rule.apply(pattern, &name)) else {

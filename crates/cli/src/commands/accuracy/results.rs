@@ -18,7 +18,7 @@ pub fn answered(args: &AccuracyArgs, depth: usize, ui: &Ui) -> crate::Result<Vec
     let all = all.collect::<crate::Result<Vec<Answered>>>()?;
     let mut read = all.iter().zip(&args.runs);
     if let Some((first, first_path)) = read.next() {
-        for (other, path) in read.filter(|(other, _)| !have_same_texts(&other.questions, &first.questions)) {
+        for (_, path) in read.filter(|(other, _)| !have_same_texts(&other.questions, &first.questions)) {
             let (path, first) = (path.display(), first_path.display());
             ui.warning(format!(
                 "{path}: its questions are not those of {first}, so the two cannot be compared"
