@@ -15,8 +15,8 @@ pub(crate) const FRAMES: &str = "texts.zst";
 /// Where each frame begins.
 pub(crate) const OFFSETS: &str = "frames.bin";
 
-/// The format version that this program writes, and the latest that it reads.
-pub(crate) const FORMAT_VERSION: u64 = 1;
+/// The format version that this program writes and reads. Version 1 had less of TREC's newswire.
+pub(crate) const FORMAT_VERSION: u64 = 2;
 
 pub(crate) const FORMAT: ManifestFormat = ManifestFormat { name: "toller-texts", version: FORMAT_VERSION };
 
