@@ -94,6 +94,10 @@ pub(super) fn write_length(transformer: &Path, length: usize, has_modules: bool)
     let name = names_in(transformer)?.into_iter().find(is_config);
     change_json(&transformer.join(name.as_deref().unwrap_or("sentence_bert_config.json")), |config| {
         config.insert("max_seq_length".to_owned(), json!(length));
+        // They would win over the length of the training.
+        for own in ["query_length", "document_length"] {
+            config.remove(own);
+        }
         config.entry("do_lower_case").or_insert(json!(false));
     })
 }
