@@ -63,7 +63,7 @@ impl Shard {
         let row_bytes = widest.map(|dtype| RowBytes::new(dtype, coded, dim));
         let row = row_bytes.unwrap_or(RowBytes { vector: 1, codes: 0, norm: 0 });
         let plan = DevicePlan::new(&device.facts().name, device.available_bytes()?, rows.len() as u64, row)?;
-        let stride = row.vector as usize;
+        let (stride, coded) = (row.vector as usize, plan.codes > 0);
 
         let resident_end = rows.start + plan.resident_rows as usize;
         let resident_slabs = slabs(collection, rows.start..resident_end, usize::MAX);
@@ -79,7 +79,7 @@ impl Shard {
         }
         let streamed = if plan.slab_rows > 0 {
             let slabs = slabs(collection, resident_end..rows.end, plan.slab_rows as usize);
-            let room = || Rows::new(&device, plan.slab_rows as usize, dim, stride, coded);
+            let room = || Rows::new(&device, plan.slab_rows as usize, dim, stride, false);
             Some(Streamed { slabs, rooms: [room()?, room()?], loader: Mutex::new(loader) })
         } else {
             None
