@@ -12,7 +12,7 @@ use toller_engine::Device;
 use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes};
 use toller_simd::Isa;
 use toller_topk::cuda::DeviceSearch;
-use toller_topk::{Filter, IpTopkError, Scan, TopK};
+use toller_topk::{IpTopkError, IpTopkOptions, Scan, TopK};
 
 use super::options::BenchOptions;
 use super::output::giga;
@@ -205,7 +205,7 @@ impl Machine {
             Some(loaded) => loaded,
             None => (case.vectors, case.scan, DeviceSearch::new(devices, &collection, case.scan, &|_| {})?),
         };
-        let found = loaded.2.search(&collection, queries, case.k, &Filter::default());
+        let found = loaded.2.search(&collection, queries, case.k, &IpTopkOptions::default());
         self.loaded = Some(loaded);
         Ok(found?)
     }
