@@ -27,7 +27,7 @@ struct Slab {
     free: Mutex<Vec<(usize, usize)>>,
 }
 
-/// Bytes of a slab. To read them fails as calls of a [`Device`] do.
+/// Bytes of a slab. To copy them fails as calls of a [`Device`] do.
 #[derive(Debug)]
 pub struct Block {
     slab: Arc<Slab>,
@@ -101,10 +101,11 @@ impl Block {
         self.slab.memory.at(self.start)
     }
 
-    /// Reads the first `bytes` bytes through pinned memory, after all queued kernels.
-    pub fn read<'a>(&self, pinned: &'a mut Pinned, bytes: usize) -> Result<&'a [u8], DeviceError> {
+    /// Queues that the first `bytes` bytes are copied to pinned memory, after all queued kernels. A block
+    /// that is dropped before the copy is done may get other content first.
+    pub fn copy_to(&self, pinned: &mut Pinned, bytes: usize) -> Result<(), DeviceError> {
         assert!(bytes <= self.size, "{bytes} of {} bytes", self.size);
-        pinned.read(&self.slab.memory, self.start, bytes)
+        pinned.copy_from(&self.slab.memory, self.start, bytes)
     }
 }
 

@@ -11,7 +11,7 @@ mod turns;
 pub use self::arena::{Arena, Block};
 pub use self::device::{
     Address, COMMON_SHARED_BYTES, Controls, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Matrix,
-    Memory, Pinned, Queue, TensorMap, Watched, Watcher,
+    Memory, Pinned, Queue, TensorMap, Waiting, Watched, Watcher,
 };
 pub use self::devices::Devices;
 pub use self::error::DeviceError;

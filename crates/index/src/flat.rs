@@ -90,10 +90,12 @@ impl FlatIndex {
     /// dimension, if one is not finite, or if [`ip_topk`] refuses the filter or the scan.
     pub fn search(&self, queries: &[f32], k: usize, filter: &Filter<'_>) -> Result<TopK, IndexError> {
         let collection = self.collection()?;
-        if let Some(devices) = &self.devices {
-            return Ok(devices.search(&collection, queries, k, filter)?);
-        }
-        self.with_options(filter, |options| Ok(ip_topk(&collection, queries, k, options)?))
+        self.with_options(filter, |options| {
+            Ok(match &self.devices {
+                Some(devices) => devices.search(&collection, queries, k, options)?,
+                None => ip_topk(&collection, queries, k, options)?,
+            })
+        })
     }
 
     /// The rank of the best of each query's `relevant` documents among all; with `groups`, the number of each

@@ -14,8 +14,7 @@ use crate::{
 /// and format. The bits of a sequence's states depend only on its tokens, the parameters and the backend: not
 /// on the other sequences of the batch, and not on the threads. (`Candle`'s last bits do.)
 pub trait Backend: Send + Sync + 'static {
-    /// The rows that tokens take from the tables, and where sequences begin. Made once a batch, and dropped
-    /// when the last step is queued: the steps of other batches may wait for that.
+    /// The rows that tokens take from the tables, and where sequences begin. Made once a batch.
     type Batch: Send + Sync;
     /// A matrix of states.
     type States: Send;
@@ -190,7 +189,8 @@ pub trait Backend: Send + Sync + 'static {
     /// does.
     fn unit(&self, scratch: &mut Self::Scratch, x: Self::States) -> Result<Self::States, NnError>;
 
-    /// The states in f32 on the host, row by row, appended to `host`.
+    /// The states in f32 on the host, row by row, appended to `host`. The steps of other batches may wait for
+    /// this.
     fn to_host(
         &self,
         scratch: &mut Self::Scratch,

@@ -241,7 +241,7 @@ impl Backend {
             Self::Cpu(isa) => cpu::search(*isa, collection, queries, k, options),
             Self::Devices(devices) => {
                 let index = DeviceSearch::new(devices, collection, options.scan, &|_| {}).unwrap();
-                index.search(collection, queries, k, &options.filter).unwrap()
+                index.search(collection, queries, k, options).unwrap()
             }
         }
     }

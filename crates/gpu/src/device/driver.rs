@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUfunction_attribute_enum as FunctionAttribute;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
-use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DriverError, result};
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result};
 use toller_ir::locked;
 
 use super::blas_lt::BlasLt;
 use super::copy_queues::COPY_QUEUES;
+use super::event::Event;
 use super::{
     Address, COMMON_SHARED_BYTES, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Mark, Matrix,
-    Queue, TensorMap,
+    Queue, TensorMap, Waiting,
 };
 use crate::error::{DeviceError, is_sticky};
 
@@ -184,12 +185,26 @@ impl CudaDevice {
         }
     }
 
-    /// An event that happens when what is queued so far is done.
-    fn event(&self, flags: sys::CUevent_flags, queue: Queue) -> Result<CudaEvent, DeviceError> {
-        self.bind()?;
-        let event = self.check("cuEventCreate", self.context.new_event(Some(flags)))?;
-        self.check("cuEventRecord", event.record(self.queue(queue)))?;
+    /// An event, of those that `made` makes, that happens when what is queued so far is done.
+    fn event(&self, made: Result<Event, DriverError>, queue: Queue) -> Result<Event, DeviceError> {
+        let event = self.check("cuEventCreate", made)?;
+        self.record(&event, queue)?;
         Ok(event)
+    }
+
+    fn record(&self, event: &Event, queue: Queue) -> Result<(), DeviceError> {
+        self.check("cuEventRecord", event.record(self.queue(queue)))
+    }
+
+    fn wait_for(&self, event: &Event, waiting: Waiting) -> Result<(), DeviceError> {
+        let asked = Instant::now();
+        while waiting == Waiting::Awake && asked.elapsed() < ASKING {
+            if self.check("cuEventQuery", event.has_happened())? {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        self.check("cuEventSynchronize", event.wait())
     }
 
     /// Adds the call's and the device's names to an error.
@@ -271,21 +286,6 @@ fn failure(name: String, call: &str, error: DriverError) -> DeviceError {
     let text = error.error_string().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
     let (call, message) = (call.to_owned(), format!("{text} ({:?})", error.0));
     DeviceError::Failed { name, call, message, code: error.0 as u32 }
-}
-
-/// The time between two events that have happened. This calls the function of CUDA 12: drivers before 12.8 do
-/// not have the newer one, which cudarc calls, and all drivers after have both.
-fn elapsed_milliseconds(start: &CudaEvent, end: &CudaEvent) -> Result<f32, DriverError> {
-    type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> CUresult;
-    let mut milliseconds = 0.0;
-    // SAFETY: the library is present, since it made the events; its function has this type, and
-    // `milliseconds` can be written.
-    unsafe {
-        let missing = DriverError(CUresult::CUDA_ERROR_NOT_FOUND);
-        let elapsed = sys::culib().get::<Elapsed>(b"cuEventElapsedTime").map_err(|_| missing)?;
-        elapsed(&raw mut milliseconds, start.cu_event(), end.cu_event()).result()?;
-    }
-    Ok(milliseconds)
 }
 
 impl Device for CudaDevice {
@@ -443,43 +443,43 @@ impl Device for CudaDevice {
     }
 
     fn time(&self, name: &str, work: &dyn Fn() -> Result<(), DeviceError>) -> Result<f64, DeviceError> {
-        let timed = || self.event(sys::CUevent_flags::CU_EVENT_DEFAULT, Queue::Compute);
+        let timed = || self.event(Event::timed(&self.context), Queue::Compute);
         self.delay()?;
         let start = timed()?;
         work()?;
         let end = timed()?;
         // Waits for the work, so this is where its faults are reported.
-        let milliseconds = end.synchronize().and_then(|()| elapsed_milliseconds(&start, &end));
+        let milliseconds = end.wait().and_then(|()| end.milliseconds_since(&start));
         Ok(f64::from(self.check(name, milliseconds)?) * 1e-3)
     }
 
     fn follow(&self, queue: Queue, other: Queue) -> Result<(), DeviceError> {
-        let done = self.event(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING, other)?;
-        self.check("cuStreamWaitEvent", self.queue(queue).wait(&done))
+        let done = self.event(Event::new(&self.context), other)?;
+        self.check("cuStreamWaitEvent", done.precede(self.queue(queue)))
     }
 
-    fn mark(&self, queue: Queue) -> Result<Mark, DeviceError> {
-        Ok(Mark(Box::new(self.event(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC, queue)?)))
+    fn mark(&self) -> Result<Mark, DeviceError> {
+        Ok(Mark(Box::new(self.check("cuEventCreate", Event::new(&self.context))?)))
     }
 
-    fn wait(&self, mark: &Mark) -> Result<(), DeviceError> {
-        let Some(done) = mark.0.downcast_ref::<CudaEvent>() else {
-            // Not a mark of this kind of device: all work is certainly after it.
-            return self.check("cuCtxSynchronize", self.context.synchronize());
-        };
-        let asked = Instant::now();
-        while asked.elapsed() < ASKING {
-            if self.check("cuEventQuery", done.try_is_complete())? {
-                return Ok(());
-            }
-            std::hint::spin_loop();
+    fn set(&self, mark: &Mark, queue: Queue) -> Result<(), DeviceError> {
+        match mark.0.downcast_ref::<Event>() {
+            Some(event) => self.record(event, queue),
+            None => self.synchronize(queue),
         }
-        self.check("cuEventSynchronize", done.synchronize())
+    }
+
+    fn wait(&self, mark: &Mark, waiting: Waiting) -> Result<(), DeviceError> {
+        match mark.0.downcast_ref::<Event>() {
+            Some(event) => self.wait_for(event, waiting),
+            // Not a mark of this kind of device: all work is certainly after it.
+            None => self.check("cuCtxSynchronize", self.context.synchronize()),
+        }
     }
 
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError> {
-        match self.mark(queue) {
-            Ok(mark) => self.wait(&mark),
+        match self.event(Event::new(&self.context), queue) {
+            Ok(done) => self.wait_for(&done, Waiting::Awake),
             // Without memory for an event: memory that a copy uses must not be given back before.
             Err(_) => self.check("cuStreamSynchronize", self.queue(queue).synchronize()),
         }

@@ -10,6 +10,7 @@ use toller_shim::Linear;
 
 use super::{
     Address, Device, DeviceFacts, DeviceState, Launch, LibraryProduct, Mark, Matrix, Queue, TensorMap,
+    Waiting,
 };
 use crate::error::DeviceError;
 
@@ -172,11 +173,15 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    fn mark(&self, _: Queue) -> Result<Mark, DeviceError> {
+    fn mark(&self) -> Result<Mark, DeviceError> {
         Ok(Mark(Box::new(())))
     }
 
-    fn wait(&self, _: &Mark) -> Result<(), DeviceError> {
+    fn set(&self, _: &Mark, _: Queue) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn wait(&self, _: &Mark, _: Waiting) -> Result<(), DeviceError> {
         Ok(())
     }
 

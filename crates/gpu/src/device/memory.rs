@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 
-use super::{Address, Device, Mark, Queue};
+use super::{Address, Device, Mark, Queue, Waiting};
 use crate::arena::{Arena, Block};
 use crate::error::DeviceError;
 
@@ -119,7 +119,9 @@ pub struct Pinned {
     start: *mut u8,
     len: usize,
     /// After the last copy.
-    copied: Option<Mark>,
+    copied: Mark,
+    /// How its copies are waited for.
+    waiting: Waiting,
 }
 
 // SAFETY: nothing else has the pointer.
@@ -128,26 +130,34 @@ unsafe impl Send for Pinned {}
 impl Pinned {
     /// A buffer of `len` bytes, all zero, with a copy queue that few others have.
     pub fn new(device: &Arc<dyn Device>, len: usize) -> Result<Self, DeviceError> {
-        Self::in_queue(device.clone(), device.next_copy_queue(), len)
+        Self::in_queue(device.clone(), device.next_copy_queue(), Waiting::Awake, len)
     }
 
-    /// The same for uploads: its copies do not wait for kernels.
+    /// The same for uploads: its copies do not wait for kernels, and threads that wait for them sleep, so
+    /// that others can fill their buffers.
     pub fn for_uploads(device: &Arc<dyn Device>, len: usize) -> Result<Self, DeviceError> {
-        Self::in_queue(device.clone(), device.next_upload_queue(), len)
+        Self::in_queue(device.clone(), device.next_upload_queue(), Waiting::Asleep, len)
     }
 
     /// A buffer of `len` bytes in place of this one, with its queue.
     pub fn resized(self, len: usize) -> Result<Self, DeviceError> {
-        let (device, queue) = (self.device.clone(), self.queue);
+        let (device, queue, waiting) = (self.device.clone(), self.queue, self.waiting);
         drop(self);
-        Self::in_queue(device, queue, len)
+        Self::in_queue(device, queue, waiting, len)
     }
 
-    fn in_queue(device: Arc<dyn Device>, queue: Queue, len: usize) -> Result<Self, DeviceError> {
+    fn in_queue(
+        device: Arc<dyn Device>,
+        queue: Queue,
+        waiting: Waiting,
+        len: usize,
+    ) -> Result<Self, DeviceError> {
+        // Before the memory, which an error would leave allocated.
+        let copied = device.mark()?;
         let start = device.allocate_pinned(len.max(1))?;
         // SAFETY: `len` bytes were just allocated.
         unsafe { start.write_bytes(0, len) };
-        Ok(Self { device, queue, start, len, copied: None })
+        Ok(Self { device, queue, start, len, copied, waiting })
     }
 
     /// How many bytes there are.
@@ -174,10 +184,9 @@ impl Pinned {
         self.note_copy()
     }
 
-    /// Remembers the copy that was just queued, or waits for it if there is no memory for a mark.
+    /// Remembers the copy that was just queued, or waits for it if the mark cannot be set.
     fn note_copy(&mut self) -> Result<(), DeviceError> {
-        self.copied = self.device.mark(self.queue).ok();
-        if self.copied.is_some() { Ok(()) } else { self.device.synchronize(self.queue) }
+        self.device.set(&self.copied, self.queue).or_else(|_| self.device.synchronize(self.queue))
     }
 
     /// Lets kernels that are queued from now on wait for the copies. The host does not wait, unless memory is
@@ -193,21 +202,33 @@ impl Pinned {
         first: usize,
         count: usize,
     ) -> Result<&[T], DeviceError> {
+        self.copy_from(from, first, count)?;
+        Ok(bytemuck::cast_slice(&self.bytes_mut()?[..count * size_of::<T>()]))
+    }
+
+    /// Queues that the numbers from `first` on, `count` of them, are copied to the first bytes, after all
+    /// queued kernels. Memory that is given back before the copy is done may get other content first.
+    pub fn copy_from<T: NoUninit + AnyBitPattern>(
+        &mut self,
+        from: &Memory<T>,
+        first: usize,
+        count: usize,
+    ) -> Result<(), DeviceError> {
         let bytes = count * size_of::<T>();
         assert!(first + count <= from.count() && bytes <= self.len, "{count} numbers, {bytes} bytes");
         if bytes == 0 {
-            return Ok(&[]);
+            return Ok(());
         }
         self.device.follow(self.queue, Queue::Compute)?;
-        // SAFETY: both have these bytes, as asserted. `from` is borrowed, and `bytes_mut` waits for the copy.
+        // SAFETY: both have these bytes, as asserted. Memory of the device is freed only when all queued work
+        // is done, and `bytes_mut` and `drop` wait for the copy.
         unsafe { self.device.copy_out(self.queue, self.start, from.at(first), bytes)? };
-        self.note_copy()?;
-        Ok(bytemuck::cast_slice(&self.bytes_mut()?[..bytes]))
+        self.note_copy()
     }
 
     /// Waits until all copies are done, but not for what other buffers queue later.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.copied.as_ref().map_or(Ok(()), |mark| self.device.wait(mark))
+        self.device.wait(&self.copied, self.waiting)
     }
 }
 

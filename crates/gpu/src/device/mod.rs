@@ -8,6 +8,8 @@ mod blas_lt;
 mod copy_queues;
 #[cfg(feature = "cuda")]
 mod driver;
+#[cfg(feature = "cuda")]
+mod event;
 #[cfg(any(test, feature = "shim"))]
 mod host;
 mod memory;
@@ -53,13 +55,22 @@ pub enum Queue {
     Copy(usize),
 }
 
-/// A place in a queue.
+/// A place in a queue, once it is set.
 pub struct Mark(Box<dyn Any + Send>);
 
 impl fmt::Debug for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Mark").field(&self.0).finish()
     }
+}
+
+/// How a thread waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Asks again and again for a millisecond, and then sleeps: a thread that sleeps is woken late.
+    Awake,
+    /// Sleeps at once.
+    Asleep,
 }
 
 /// Bytes of shared memory that a block of every kernel may use. For more, a kernel must be allowed to.
@@ -303,11 +314,14 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// does not wait.
     fn follow(&self, queue: Queue, other: Queue) -> Result<(), DeviceError>;
 
-    /// A mark after what is queued so far.
-    fn mark(&self, queue: Queue) -> Result<Mark, DeviceError>;
+    /// A mark that is not set: nothing is before it.
+    fn mark(&self) -> Result<Mark, DeviceError>;
+
+    /// Sets a mark of this device after what is queued so far, wherever it was before.
+    fn set(&self, mark: &Mark, queue: Queue) -> Result<(), DeviceError>;
 
     /// Waits for all work before a mark of this device.
-    fn wait(&self, mark: &Mark) -> Result<(), DeviceError>;
+    fn wait(&self, mark: &Mark, waiting: Waiting) -> Result<(), DeviceError>;
 
     /// Waits for all work of a queue, but not for what other threads queue meanwhile.
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError>;

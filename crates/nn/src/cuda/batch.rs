@@ -1,10 +1,7 @@
 //! A batch as devices take it: one array of words, copied at once.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use toller_gpu::Turn;
 
 use super::abi;
 use crate::Sequences;
@@ -12,13 +9,10 @@ use crate::Sequences;
 /// Arrays begin at multiples of this many words.
 const WORDS: usize = 4;
 
-/// A batch, prepared on the host. A session copies it to its device before the first step that needs it. From
-/// then on, until the batch is dropped, other sessions of the device queue no steps.
+/// A batch, prepared on the host. A session copies it to its device before the first step that needs it.
 pub struct CudaBatch {
     /// Distinguishes batches.
     pub(super) id: u64,
-    /// Steps of other batches are queued after those of this one.
-    pub(super) turn: OnceLock<Turn>,
     /// All arrays, one after the other.
     pub(super) words: Vec<u32>,
     /// Of each table: where the tokens' rows are, and the largest of them.
@@ -49,7 +43,6 @@ impl CudaBatch {
         let tiles = query_tiles(&sequences);
         Self {
             id: BATCHES.fetch_add(1, Ordering::Relaxed),
-            turn: OnceLock::new(),
             rows,
             positions,
             offsets,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use toller_gpu::{Address, Arena, Block, Device, DeviceError, Pinned, Queue};
+use toller_gpu::{Address, Arena, Block, Device, DeviceError, Pinned, Queue, Turn};
 
 use super::batch::CudaBatch;
 use super::number::Number;
@@ -39,6 +39,9 @@ pub struct CudaScratch {
     /// For the batch, and after that for its results.
     pinned: Option<Pinned>,
     uploaded: Option<Uploaded>,
+    /// From the copy of a batch to that of its results: other sessions of the device queue no steps
+    /// meanwhile.
+    turn: Option<Turn>,
     /// Whether kernels may still read the batch on the device, and write states.
     is_busy: bool,
 }
@@ -58,6 +61,7 @@ impl CudaScratch {
             tokens: 0,
             pinned: None,
             uploaded: None,
+            turn: None,
             is_busy: false,
         }
     }
@@ -100,7 +104,7 @@ impl CudaScratch {
         // SAFETY: the block has these bytes. Whatever kernels do with it later waits for the copy, which also
         // is done before the arena's memory is given back.
         unsafe { pinned.copy_to(words.address(), bytes.len())? };
-        batch.turn.get_or_init(|| self.device.turns().take());
+        self.turn.get_or_insert_with(|| self.device.turns().take());
         pinned.precede_kernels()?;
         self.uploaded = Some(Uploaded { id: batch.id, words });
         Ok(())
@@ -128,7 +132,10 @@ impl CudaScratch {
     pub(super) fn read(&mut self, states: &CudaStates, host: &mut Vec<f32>) -> Result<(), DeviceError> {
         let bytes = states.rows * states.stride();
         let pinned = pinned(&mut self.pinned, &self.device, bytes)?;
-        states.number.read_rows(states.block.read(pinned, bytes)?, states.width, host);
+        states.block.copy_to(pinned, bytes)?;
+        // All steps are queued. While this session waits for them, another one queues its own.
+        self.turn = None;
+        states.number.read_rows(&pinned.bytes_mut()?[..bytes], states.width, host);
         self.is_busy = false;
         Ok(())
     }

@@ -141,12 +141,12 @@ impl<'a> Group<'a> {
 
     /// Copies the queries `numbers` to the device, through pinned memory.
     fn upload(&mut self, queries: &[f32], numbers: &[usize]) -> Result<(), DeviceError> {
-        let dim = self.sizes.dim;
+        let (dim, most_threads) = (self.sizes.dim, self.workspace.threads);
         let (pinned, together) = self.workspace.pinned(numbers.len(), dim * size_of::<f32>())?;
         for (part, numbers) in numbers.chunks(together).enumerate() {
             let rows: &mut [f32] = bytemuck::cast_slice_mut(pinned.bytes_mut()?);
             let rows = &mut rows[..numbers.len() * dim];
-            let threads = threads_for(rows.len());
+            let threads = threads_for(rows.len(), most_threads);
             for_each_row(rows, dim, threads, |row, values| {
                 values.copy_from_slice(&queries[numbers[row] * dim..][..dim]);
             });
@@ -345,6 +345,7 @@ impl<'a> Group<'a> {
     /// The k best of each query's candidates, and how many were scored. All candidates have their scores.
     pub(crate) fn best(&mut self) -> Result<Vec<Found>, DeviceError> {
         let Sizes { queries, k, capacity, .. } = self.sizes;
+        let most_threads = self.workspace.threads;
         let args = abi::Best {
             candidates: self.candidates.address(),
             counts: self.counts.address(),
@@ -367,7 +368,7 @@ impl<'a> Group<'a> {
         for (part, found) in found.chunks_mut(together).enumerate() {
             let first = part * together;
             let hits = pinned.read(&self.hits, first * k, found.len() * k)?;
-            for_each_row(found, 1, threads_for(hits.len()), |row, found| {
+            for_each_row(found, 1, threads_for(hits.len(), most_threads), |row, found| {
                 let (count, nominated) = (hit_counts[first + row], nominated[first + row]);
                 let hit = |hit: &KernelHit| Hit::new(DocOrd(hit.ordinal), hit.score);
                 let hits = || hits[row * k..][..k].iter().take(count as usize).map(hit).collect();

@@ -37,6 +37,10 @@ impl RowBytes {
     fn all(self) -> u64 {
         self.vector + self.codes + self.norm
     }
+
+    fn without_codes(self) -> Self {
+        Self { codes: 0, ..self }
+    }
 }
 
 /// Where a device's rows are kept during searches, and how many bytes that takes.
@@ -66,11 +70,14 @@ pub struct DevicePlan {
 }
 
 impl DevicePlan {
-    /// Plans for `rows` rows with `free` bytes.
+    /// Plans for `rows` rows with `free` bytes. If they do not fit with their codes, none has codes: to copy
+    /// rows for every search takes longer than to scan them as they are.
     pub(crate) fn new(device: &str, free: u64, rows: u64, row: RowBytes) -> Result<Self, DeviceError> {
         let workspace = (free / WORKSPACE_SHARE).min(MOST_WORKSPACE);
         let available = free - workspace - free / SLACK_SHARE;
-        let (resident_rows, slab_rows) = if rows.saturating_mul(row.all()) <= available {
+        let fits = |row: RowBytes| rows.saturating_mul(row.all()) <= available;
+        let row = if fits(row) { row } else { row.without_codes() };
+        let (resident_rows, slab_rows) = if fits(row) {
             (rows, 0)
         } else {
             let slab_rows = (available / 8).min(STREAMED_SLAB) / row.all();
@@ -147,6 +154,7 @@ mod tests {
                     assert!(is_whole || plan.slab_rows > 0, "{plan}");
                     // Rows that fit are not streamed.
                     assert!(is_whole || plan.left() < free / 40 + 4 * row.all(), "{plan}");
+                    assert!(is_whole || plan.codes == 0, "{plan}");
                 }
             }
         }
@@ -159,6 +167,18 @@ mod tests {
         let plan =
             DevicePlan::new("cuda:0", 10_000_000_000, 8_841_823, RowBytes::new(DType::F16, false, 768))?;
         assert!(plan.to_string().contains("do not fit"), "{plan}");
+        Ok(())
+    }
+
+    #[test]
+    fn codes_are_not_worth_copying_rows_for_every_search() -> Result<(), DeviceError> {
+        let (plain, coded) = (RowBytes::new(DType::F16, false, 768), RowBytes::new(DType::F16, true, 768));
+        let plan = |free, row| DevicePlan::new("d", free, 8_841_823, row);
+        // Room for vectors and codes, for the vectors, and for a part of them.
+        assert_eq!(plan(30_000_000_000, coded)?.codes, 8_841_823 * (768 + 8));
+        assert_eq!(plan(20_000_000_000, coded)?, plan(20_000_000_000, plain)?);
+        assert_eq!(plan(20_000_000_000, coded)?.slab_rows, 0);
+        assert_eq!(plan(10_000_000_000, coded)?, plan(10_000_000_000, plain)?);
         Ok(())
     }
 

@@ -9,8 +9,9 @@ use super::abi;
 use super::kernels::{DType, Kernels};
 use super::layout::Slab;
 use super::threads::for_each_row;
-use super::upload::Uploader;
+use super::upload::{Transfer, Uploader};
 use crate::collection::{Codes, Collection, Segment};
+use crate::options::ReadAhead;
 use crate::quantize::{Quantized, quantize};
 
 /// Rows of a slab, or room for them.
@@ -34,6 +35,31 @@ pub(crate) struct DeviceCodes {
     pub(crate) scales: Memory<f32>,
     /// `[rows]`.
     pub(crate) residual_norms: Memory<f32>,
+}
+
+impl DeviceCodes {
+    /// The codes of `rows`, for the rows from `row` on.
+    fn transfers<'a>(
+        &self,
+        row: usize,
+        codes: &Codes<'a>,
+        rows: Range<usize>,
+        dim: usize,
+    ) -> [Transfer<'a>; 3] {
+        let stride = DType::Int8.stride(dim);
+        let values = bytemuck::cast_slice(&codes.values[rows.start * dim..rows.end * dim]);
+        let floats = |to, floats: &'a [f32]| Transfer {
+            to,
+            rows: bytemuck::cast_slice(floats),
+            row_bytes: size_of::<f32>(),
+            stride: size_of::<f32>(),
+        };
+        [
+            Transfer { to: self.values.at(row * stride), rows: values, row_bytes: dim, stride },
+            floats(self.scales.at(row), &codes.scales[rows.clone()]),
+            floats(self.residual_norms.at(row), &codes.residual_norms[rows]),
+        ]
+    }
 }
 
 impl Rows {
@@ -88,47 +114,59 @@ const ROUNDED_AT_ONCE: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Loader {
     uploader: Uploader,
+    /// The most threads that round rows.
+    threads: usize,
 }
 
 impl Loader {
-    /// For slabs of up to `slab_bytes`, of rows of a stride of up to `stride` bytes.
+    /// For slabs of up to `slab_bytes`, of rows of a stride of up to `stride` bytes, on up to `threads`
+    /// threads.
     pub(crate) fn new(
         device: &Arc<dyn Device>,
         slab_bytes: usize,
         stride: usize,
+        threads: usize,
     ) -> Result<Self, DeviceError> {
-        Ok(Self { uploader: Uploader::new(device, slab_bytes, stride)? })
+        Ok(Self { uploader: Uploader::new(device, slab_bytes, stride, threads)?, threads })
     }
 
-    /// Copies the rows of `slab` to `to`, and waits until they are there. Calls `progress` with the number of
-    /// the host's bytes that were just read.
+    /// Copies the rows of `slab` to `to`, and waits until they are there. Announces bytes of the host to
+    /// `read_ahead` before they are read, and calls `progress` with the number of those that were just read.
     pub(crate) fn load(
         &mut self,
         collection: &Collection<'_>,
         slab: &Slab,
         to: &Rows,
+        read_ahead: Option<ReadAhead<'_>>,
         progress: &dyn Fn(u64),
     ) -> Result<(), DeviceError> {
         let dim = collection.dim();
-        let stride = slab.dtype.stride(dim);
+        let (row_bytes, stride) = (dim * slab.dtype.size(), slab.dtype.stride(dim));
         assert!(
             slab.rows * stride <= to.vectors.count() && slab.rows <= to.norms.count(),
             "room for the slab"
         );
         let mut row = 0;
+        let mut transfers = Vec::new();
         for piece in &slab.pieces {
             let segment = &collection.segments()[piece.segment];
-            let numbers = piece.rows.start * dim..piece.rows.end * dim;
-            let bytes = segment.vectors.bytes(numbers.clone());
-            self.copy(to.vectors.at(row * stride), bytes, dim * slab.dtype.size(), stride, progress)?;
-            if let Some(codes) = &to.codes {
-                match &segment.codes {
-                    Some(stored) => self.copy_codes(codes, row, stored, piece.rows.clone(), dim, progress)?,
-                    None => self.make_codes(codes, row, segment, piece.rows.clone(), dim)?,
+            let rows = segment.vectors.bytes(piece.rows.start * dim..piece.rows.end * dim);
+            transfers.push(Transfer { to: to.vectors.at(row * stride), rows, row_bytes, stride });
+            match (&to.codes, &segment.codes) {
+                (None, _) => {}
+                (Some(to), Some(stored)) => {
+                    transfers.extend(to.transfers(row, stored, piece.rows.clone(), dim));
+                }
+                (Some(to), None) => {
+                    // These rows are then read only once from a disk.
+                    self.copy(&transfers, read_ahead, progress)?;
+                    transfers.clear();
+                    self.make_codes(to, row, segment, piece.rows.clone(), dim)?;
                 }
             }
             row += piece.rows.len();
         }
+        self.copy(&transfers, read_ahead, progress)?;
         self.uploader.synchronize()
     }
 
@@ -143,52 +181,30 @@ impl Loader {
     ) -> Result<(), DeviceError> {
         let at_once = (ROUNDED_AT_ONCE / dim).max(1);
         let starts: Vec<usize> = rows.clone().step_by(at_once).collect();
-        let threads = rayon::current_num_threads();
-        for starts in starts.chunks(4 * threads) {
+        for starts in starts.chunks(4 * self.threads) {
             let mut made = vec![Quantized::default(); starts.len()];
-            for_each_row(&mut made, 1, threads, |piece, made| {
+            for_each_row(&mut made, 1, self.threads, |piece, made| {
                 let (start, end) = (starts[piece], (starts[piece] + at_once).min(rows.end));
                 made[0] = quantize(&segment.vectors.widened(start * dim..end * dim), dim);
             });
-            for (start, made) in starts.iter().zip(&made) {
+            let transfers = starts.iter().zip(&made).flat_map(|(start, made)| {
                 let Quantized { codes: values, scales, residual_norms } = made;
                 let codes = Codes { values, scales, residual_norms };
-                self.copy_codes(to, row + start - rows.start, &codes, 0..scales.len(), dim, &|_| {})?;
-            }
+                to.transfers(row + start - rows.start, &codes, 0..scales.len(), dim)
+            });
+            self.copy(&transfers.collect::<Vec<_>>(), None, &|_| {})?;
         }
         Ok(())
     }
 
-    fn copy_codes(
-        &mut self,
-        to: &DeviceCodes,
-        row: usize,
-        codes: &Codes<'_>,
-        rows: Range<usize>,
-        dim: usize,
-        progress: &dyn Fn(u64),
-    ) -> Result<(), DeviceError> {
-        let stride = DType::Int8.stride(dim);
-        let values = bytemuck::cast_slice(&codes.values[rows.start * dim..rows.end * dim]);
-        self.copy(to.values.at(row * stride), values, dim, stride, progress)?;
-        let mut floats = |to: Address, values: &[f32]| {
-            self.copy(to, bytemuck::cast_slice(values), size_of::<f32>(), size_of::<f32>(), progress)
-        };
-        floats(to.scales.at(row), &codes.scales[rows.clone()])?;
-        floats(to.residual_norms.at(row), &codes.residual_norms[rows])
-    }
-
-    /// Copies rows of `row_bytes` to rows of `stride` bytes, padded with zeros.
+    /// Copies a part of the slab that [`Loader::load`] was called for.
     fn copy(
         &mut self,
-        to: Address,
-        rows: &[u8],
-        row_bytes: usize,
-        stride: usize,
+        transfers: &[Transfer<'_>],
+        read_ahead: Option<ReadAhead<'_>>,
         progress: &dyn Fn(u64),
     ) -> Result<(), DeviceError> {
-        // SAFETY: `load` asserted that there is room for the slab, these rows are a part of it, and `load`
-        // waits until the copies are done.
-        unsafe { self.uploader.copy(to, rows, row_bytes, stride, progress) }
+        // SAFETY: `load` asserted that there is room for the slab, and waits until the copies are done.
+        unsafe { self.uploader.copy(transfers, read_ahead, progress) }
     }
 }

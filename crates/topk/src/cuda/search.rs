@@ -1,23 +1,26 @@
 //! A collection on devices, ready to be searched.
 
-use std::thread;
+use std::sync::mpsc;
+use std::{iter, thread};
 
 use toller_gpu::{DeviceError, Devices};
-use toller_ir::{Filter, Ranking};
+use toller_ir::Hit;
 
 use super::layout::share;
 use super::plan::DevicePlan;
 use super::shard::Shard;
+use super::threads::{for_each_row, join, threads_for};
 use crate::collection::Collection;
 use crate::error::IpTopkError;
-use crate::options::Scan;
+use crate::options::{IpTopkOptions, Scan};
 use crate::top_k::TopK;
 
 /// Exact search by inner product on devices: a share of the vectors on each.
 ///
 /// [`Scan::Int8`] scans codes: those of the store, or codes that are made when the vectors are copied. Every
-/// other scan reads the numbers as they are stored, and multiplies f32 in TF32. The hits equal those of
-/// [`crate::ip_topk`], bit by bit.
+/// other scan reads the numbers as they are stored, and multiplies f32 in TF32; so does this one on a device
+/// whose memory does not hold its vectors and their codes. The hits equal those of [`crate::ip_topk`], bit by
+/// bit.
 #[derive(Debug)]
 pub struct DeviceSearch {
     shards: Vec<Shard>,
@@ -27,8 +30,8 @@ pub struct DeviceSearch {
 }
 
 impl DeviceSearch {
-    /// Plans, and copies as many vectors to the devices as fit their memory. Calls `progress` with the number
-    /// of bytes of the collection that were just read.
+    /// Plans, and copies as many vectors to the devices as fit their memory, to all at the same time. Calls
+    /// `progress` with the number of bytes of the collection that were just read.
     ///
     /// # Errors
     /// [`IpTopkError::DimTooLarge`] for [`Scan::Int8`], and [`IpTopkError::Device`].
@@ -40,11 +43,27 @@ impl DeviceSearch {
     ) -> Result<Self, IpTopkError> {
         let (dim, rows) = (collection.dim(), collection.rows());
         scan.check_dim(dim)?;
-        let coded = scan == Scan::Int8;
-        let shards = devices.iter().enumerate().map(|(number, device)| {
-            Shard::new(device, collection, share(rows, number, devices.iter().len()), coded, progress)
-        });
-        Ok(Self { shards: shards.collect::<Result<_, _>>()?, dim, rows, scan })
+        let (coded, count) = (scan == Scan::Int8, devices.iter().len());
+        let threads = rayon::current_num_threads().div_ceil(count);
+        let (report, reports) = mpsc::channel();
+        let shards = thread::scope(|scope| {
+            let start = |(number, device)| {
+                let report = report.clone();
+                scope.spawn(move || {
+                    let progress = |bytes| {
+                        // The receiver is there until all senders are gone.
+                        let _ = report.send(bytes);
+                    };
+                    let rows = share(rows, number, count);
+                    Shard::new(device, collection, rows, coded, threads, &progress)
+                })
+            };
+            let running = devices.iter().enumerate().map(start).collect();
+            drop(report);
+            reports.iter().for_each(progress);
+            join(running).collect::<Result<_, DeviceError>>()
+        })?;
+        Ok(Self { shards, dim, rows, scan })
     }
 
     /// How the memory of each device is divided.
@@ -60,7 +79,7 @@ impl DeviceSearch {
 
     /// The `k` vectors of the largest inner product with each query, as [`crate::ip_topk`] finds them.
     /// `queries` is `[queries, dim]`. `collection` is the one that was given to [`DeviceSearch::new`]:
-    /// vectors that did not fit the devices are read from it again.
+    /// vectors that did not fit the devices are read from it again. The scan is the one that was given there.
     ///
     /// # Errors
     /// As for [`crate::ip_topk`], and [`IpTopkError::Device`].
@@ -72,38 +91,74 @@ impl DeviceSearch {
         collection: &Collection<'_>,
         queries: &[f32],
         k: usize,
-        filter: &Filter<'_>,
+        options: &IpTopkOptions<'_>,
     ) -> Result<TopK, IpTopkError> {
         assert_eq!(
             (collection.dim(), collection.rows()),
             (self.dim, self.rows),
             "the collection that was copied"
         );
-        collection.check_search(queries, k, filter)?;
+        collection.check_search(queries, k, &options.filter)?;
+        // Asked for here: on threads that are not rayon's, it would be that of the global pool.
+        let threads = rayon::current_num_threads();
         if let [shard] = &self.shards[..] {
-            return Ok(shard.search(collection, queries, k, filter)?);
+            return Ok(shard.search(collection, queries, k, options, threads)?);
         }
-        let of_shards: Vec<Result<TopK, DeviceError>> = thread::scope(|scope| {
-            let search = |shard| scope.spawn(move || Shard::search(shard, collection, queries, k, filter));
-            let running: Vec<_> = self.shards.iter().map(search).collect();
-            let done = running.into_iter().map(thread::ScopedJoinHandle::join);
-            done.map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        });
-        let mut found = TopK {
-            rankings: vec![Ranking::default(); queries.len() / self.dim],
-            nominated: vec![0; queries.len() / self.dim],
-        };
-        for of_shard in of_shards {
-            let of_shard = of_shard?;
-            for (merged, ranking) in found.rankings.iter_mut().zip(of_shard.rankings) {
-                merged.hits.extend(ranking.hits);
+        let of_each = threads.div_ceil(self.shards.len());
+        let mut of_shards: Vec<TopK> = thread::scope(|scope| {
+            let search =
+                |shard| scope.spawn(move || Shard::search(shard, collection, queries, k, options, of_each));
+            join(self.shards.iter().map(search).collect()).collect::<Result<_, DeviceError>>()
+        })?;
+        let Some(mut found) = of_shards.pop() else { return Ok(TopK::default()) };
+        for others in &of_shards {
+            found.nominated.iter_mut().zip(&others.nominated).for_each(|(sum, nominated)| *sum += nominated);
+        }
+        let hits = found.rankings.len() * k.min(self.rows) * of_shards.len();
+        for_each_row(&mut found.rankings, 1, threads_for(hits, threads), |query, found| {
+            for others in &of_shards {
+                found[0].hits = merged(&found[0].hits, &others.rankings[query].hits, k);
             }
-            found.nominated.iter_mut().zip(of_shard.nominated).for_each(|(sum, nominated)| *sum += nominated);
-        }
-        for Ranking { hits } in &mut found.rankings {
-            hits.sort_unstable();
-            hits.truncate(k);
-        }
+        });
         Ok(found)
+    }
+}
+
+/// The best `k` of two lists in order.
+fn merged(hits: &[Hit], others: &[Hit], k: usize) -> Vec<Hit> {
+    let (mut hits, mut others) = (hits.iter().peekable(), others.iter().peekable());
+    let best = || match (hits.peek(), others.peek()) {
+        (Some(hit), Some(other)) if other < hit => others.next(),
+        (Some(_), _) => hits.next(),
+        (None, _) => others.next(),
+    };
+    iter::from_fn(best).take(k).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use toller_ir::{DocOrd, Hit};
+
+    use super::merged;
+
+    #[test]
+    fn merged_lists_are_those_that_sorting_makes() {
+        // Scores repeat, and zeros have both signs.
+        let hit = |doc: u32| Hit::new(DocOrd(doc), [2.0, 0.0, 1.0, -0.0, 2.0][doc as usize % 5]);
+        let list = |docs: std::ops::Range<u32>| {
+            let mut hits: Vec<Hit> = docs.map(hit).collect();
+            hits.sort_unstable();
+            hits
+        };
+        for (one, other) in [(0..0, 0..0), (0..3, 0..0), (0..0, 4..9), (0..13, 13..20), (20..37, 3..11)] {
+            let mut all = [list(one.clone()), list(other.clone())].concat();
+            all.sort_unstable();
+            for k in [0, 1, 5, 12, usize::MAX] {
+                let docs = |hits: &[Hit]| hits.iter().map(|hit| hit.doc).collect::<Vec<_>>();
+                let expected = &all[..k.min(all.len())];
+                let found = merged(&list(one.clone()), &list(other.clone()), k);
+                assert_eq!(docs(&found), docs(expected), "{one:?} and {other:?}, k {k}");
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use toller_gpu::{Device, DeviceError};
-use toller_ir::{Filter, Ranking};
+use toller_ir::Ranking;
 
 use super::filters::{Allowed, Excluded};
 use super::group::Group;
@@ -17,6 +17,7 @@ use super::rows::{Loader, Rows};
 use super::sizes::Sizes;
 use super::workspace::Workspace;
 use crate::collection::Collection;
+use crate::options::{IpTopkOptions, ReadAhead};
 use crate::top_k::TopK;
 
 /// Slabs in a device's memory for rows that are streamed: one is filled while the other is scanned.
@@ -47,13 +48,15 @@ struct Streamed {
 }
 
 impl Shard {
-    /// Plans for the rows `rows` of a collection, with codes or without, and copies the resident rows. Calls
-    /// `progress` with the number of the host's bytes that were just read.
+    /// Plans for the rows `rows` of a collection, with codes, if there is room for them, or without, and
+    /// copies the resident rows, on up to `threads` threads. Calls `progress` with the number of the host's
+    /// bytes that were just read.
     pub(crate) fn new(
         device: &Arc<dyn Device>,
         collection: &Collection<'_>,
         rows: Range<usize>,
         coded: bool,
+        threads: usize,
         progress: &dyn Fn(u64),
     ) -> Result<Self, DeviceError> {
         let (device, dim) = (device.clone(), collection.dim());
@@ -63,23 +66,25 @@ impl Shard {
         let row_bytes = widest.map(|dtype| RowBytes::new(dtype, coded, dim));
         let row = row_bytes.unwrap_or(RowBytes { vector: 1, codes: 0, norm: 0 });
         let plan = DevicePlan::new(&device.facts().name, device.available_bytes()?, rows.len() as u64, row)?;
-        let stride = row.vector as usize;
+        let (stride, coded) = (row.vector as usize, plan.codes > 0);
 
         let resident_end = rows.start + plan.resident_rows as usize;
-        let resident_slabs = slabs(collection, rows.start..resident_end, usize::MAX);
+        // Resident rows are searched while the others are copied, slab by slab.
+        let most = if plan.slab_rows > 0 { plan.slab_rows as usize } else { usize::MAX };
+        let resident_slabs = slabs(collection, rows.start..resident_end, most);
         let largest =
             resident_slabs.iter().map(|slab| slab.rows).max().unwrap_or(0).max(plan.slab_rows as usize);
-        let mut loader = Loader::new(&device, largest * stride, stride)?;
+        let mut loader = Loader::new(&device, largest * stride, stride, threads)?;
         let mut resident = Vec::with_capacity(resident_slabs.len());
         for slab in resident_slabs {
             let rows = Rows::new(&device, slab.rows, dim, slab.dtype.stride(dim), coded)?;
-            loader.load(collection, &slab, &rows, progress)?;
+            loader.load(collection, &slab, &rows, None, progress)?;
             rows.set_norms(&kernels, &slab)?;
             resident.push((slab, rows));
         }
         let streamed = if plan.slab_rows > 0 {
-            let slabs = slabs(collection, resident_end..rows.end, plan.slab_rows as usize);
-            let room = || Rows::new(&device, plan.slab_rows as usize, dim, stride, coded);
+            let slabs = slabs(collection, resident_end..rows.end, most);
+            let room = || Rows::new(&device, most, dim, stride, false);
             Some(Streamed { slabs, rooms: [room()?, room()?], loader: Mutex::new(loader) })
         } else {
             None
@@ -100,20 +105,24 @@ impl Shard {
         &self.plan
     }
 
-    /// The best `k` of the share. `collection` is the one that the shard was made from.
+    /// The best `k` of the share, on up to `threads` threads. `collection` is the one that the shard was made
+    /// from.
     pub(crate) fn search(
         &self,
         collection: &Collection<'_>,
         queries: &[f32],
         k: usize,
-        filter: &Filter<'_>,
+        options: &IpTopkOptions<'_>,
+        threads: usize,
     ) -> Result<TopK, DeviceError> {
+        let IpTopkOptions { filter, read_ahead, .. } = options;
         let count = queries.len() / self.dim;
         let mut found = TopK { rankings: vec![Ranking::default(); count], nominated: vec![0; count] };
         if self.rows == 0 {
             return Ok(found);
         }
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        workspace.threads = threads;
         let allowed = Allowed::new(workspace.filters(), filter)?;
         let k = k.min(self.rows);
         let mut left: Vec<usize> = (0..count).collect();
@@ -141,7 +150,13 @@ impl Shard {
                     }
                     Err(error) => return Err(error),
                 };
-                self.search_group(collection, &mut group, guesses)?;
+                match &self.streamed {
+                    None => self.search_resident(&mut group, guesses)?,
+                    Some(streamed) => {
+                        streamed
+                            .search(&self.kernels, collection, *read_ahead, &mut group, &self.resident)?;
+                    }
+                }
                 for (number, (ranking, nominated)) in numbers.into_iter().zip(group.best()?) {
                     found.nominated[number] += nominated;
                     match ranking {
@@ -157,22 +172,11 @@ impl Shard {
         Ok(found)
     }
 
-    /// Searches all rows for a group.
-    fn search_group(
-        &self,
-        collection: &Collection<'_>,
-        group: &mut Group<'_>,
-        guesses: bool,
-    ) -> Result<(), DeviceError> {
-        let search_resident = |group: &mut Group<'_>| {
-            self.resident.iter().try_for_each(|(slab, rows)| {
-                if guesses { group.search_with_guesses(slab, rows) } else { group.search_safely(slab, rows) }
-            })
-        };
-        match &self.streamed {
-            None => search_resident(group),
-            Some(streamed) => streamed.search(&self.kernels, collection, group, search_resident),
-        }
+    /// Searches all rows for a group, if they are resident.
+    fn search_resident(&self, group: &mut Group<'_>, guesses: bool) -> Result<(), DeviceError> {
+        self.resident.iter().try_for_each(|(slab, rows)| {
+            if guesses { group.search_with_guesses(slab, rows) } else { group.search_safely(slab, rows) }
+        })
     }
 
     /// The least sizes of a group.
@@ -191,13 +195,14 @@ impl Shard {
 }
 
 impl Streamed {
-    /// Searches the slabs, each while a thread copies the next. Calls `first` while the first are copied.
+    /// Searches the slabs, each while a thread copies the next, and a resident slab whenever none is ready.
     fn search(
         &self,
         kernels: &Kernels,
         collection: &Collection<'_>,
+        read_ahead: Option<ReadAhead<'_>>,
         group: &mut Group<'_>,
-        first: impl FnOnce(&mut Group<'_>) -> Result<(), DeviceError>,
+        resident: &[(Slab, Rows)],
     ) -> Result<(), DeviceError> {
         let (free, freed): (Sender<()>, Receiver<()>) = mpsc::channel();
         let (ready, readied) = mpsc::sync_channel(STREAMED);
@@ -211,7 +216,8 @@ impl Streamed {
                     if freed.recv().is_err() {
                         return;
                     }
-                    let loaded = loader.load(collection, slab, &self.rooms[number % STREAMED], &|_| {});
+                    let room = &self.rooms[number % STREAMED];
+                    let loaded = loader.load(collection, slab, room, read_ahead, &|_| {});
                     let failed = loaded.is_err();
                     if ready.send(loaded).is_err() || failed {
                         return;
@@ -220,19 +226,26 @@ impl Streamed {
             });
             // Dropped when this ends, which ends the loader.
             let (free, readied) = (free, readied);
-            first(group)?;
+            let mut resident = resident.iter();
             for (number, slab) in self.slabs.iter().enumerate() {
-                let rows = &self.rooms[number % STREAMED];
+                let mut loaded = readied.try_recv().ok();
+                while loaded.is_none()
+                    && let Some((slab, rows)) = resident.next()
+                {
+                    group.search_safely(slab, rows)?;
+                    loaded = readied.try_recv().ok();
+                }
                 // A loader that ends without a message has panicked, and so will the scope.
-                let Ok(loaded) = readied.recv() else { break };
+                let Some(loaded) = loaded.or_else(|| readied.recv().ok()) else { break };
                 loaded?;
+                let rows = &self.rooms[number % STREAMED];
                 rows.set_norms(kernels, slab)?;
                 group.search_safely(slab, rows)?;
                 group.wait()?;
                 // After the last slab there is no loader any more.
                 let _ = free.send(());
             }
-            Ok(())
+            resident.try_for_each(|(slab, rows)| group.search_safely(slab, rows))
         })
     }
 }

@@ -5,11 +5,14 @@
 #![allow(clippy::unwrap_used)]
 
 pub(crate) mod smoke;
+mod streaming;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, LazyLock, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use half::f16;
 use toller_gpu::{DeviceError, Devices, KernelTimes, Memory, Watcher};
@@ -42,7 +45,7 @@ fn search(
 ) -> Vec<usize> {
     let expected = reference::ip_topk(collection, queries, k, &Filter::default()).unwrap();
     let index = DeviceSearch::new(devices, collection, scan, &|_| {}).unwrap();
-    let found = index.search(collection, queries, k, &Filter::default()).unwrap();
+    let found = index.search(collection, queries, k, &IpTopkOptions::default()).unwrap();
     for (query, (found, expected)) in found.rankings.iter().zip(&expected).enumerate() {
         assert!(found == expected, "query {query}: {found:?} {expected:?}");
     }
@@ -254,7 +257,7 @@ fn searches_leave_no_more_memory_than_the_largest_needs() {
     let free = || devices.iter().next().unwrap().free_bytes().unwrap();
     let mut left = free();
     for (count, is_larger) in [(3, true), (20, true), (1, false), (20, false)] {
-        index.search(&collection, &queries[..count * dim], 10, &Filter::default()).unwrap();
+        index.search(&collection, &queries[..count * dim], 10, &IpTopkOptions::default()).unwrap();
         assert_eq!(free() < left, is_larger, "{count} queries");
         left = free();
     }
@@ -272,12 +275,38 @@ fn less_memory_than_planned_means_smaller_groups() {
     // A group of all queries takes seven megabytes.
     let taken = Memory::<u8>::new(device, device.free_bytes().unwrap() as usize - (3 << 20)).unwrap();
     let expected = reference::ip_topk(&collection, &queries, k, &Filter::default()).unwrap();
-    assert_eq!(index.search(&collection, &queries, k, &Filter::default()).unwrap().rankings, expected);
+    assert_eq!(index.search(&collection, &queries, k, &IpTopkOptions::default()).unwrap().rankings, expected);
     drop(taken);
     let free = device.free_bytes().unwrap() as usize;
     let _taken = Memory::<u8>::new(device, free).unwrap();
     let index = DeviceSearch::new(&devices, &collection, Scan::Auto, &|_| {});
     assert!(index.is_err(), "no memory at all");
+}
+
+/// Each has a bus of its own.
+#[test]
+fn devices_get_their_rows_at_the_same_time() {
+    let (rows, dim) = (300, 16);
+    let vectors = numbers(rows * dim, 20);
+    let devices = Devices::shim(&[64 << 20; 3]);
+    let loaded = AtomicUsize::new(0);
+    let watcher: Watcher = Arc::new(move |watched| {
+        if watched.seconds.is_none() {
+            // The norms of its rows: a device that comes first waits for the others.
+            let (arrived, asked) = (loaded.fetch_add(1, Ordering::Relaxed), Instant::now());
+            while loaded.load(Ordering::Relaxed) < 3 {
+                assert!(asked.elapsed() < Duration::from_mins(5), "device {arrived} is alone");
+                thread::yield_now();
+            }
+        }
+    });
+    let read = Cell::new(0);
+    let progress = |bytes| read.set(read.get() + bytes);
+    let index = devices.watched(&watcher, || {
+        DeviceSearch::new(&devices, &one_segment(&vectors, dim), Scan::Auto, &progress).unwrap()
+    });
+    assert_eq!(index.plans().map(|plan| plan.resident_rows).sum::<u64>(), rows as u64);
+    assert_eq!(read.get() as usize, size_of_val(&vectors[..]));
 }
 
 /// A stand-in, and the machine's GPU if it has one.
@@ -330,7 +359,7 @@ fn have_the_hits_of_the_cpu(batches: &[(usize, usize)], choose: fn(&Devices)) {
         let queries = numbers(count * dim, 11);
         let expected = ip_topk(&collection, &queries, k, &IpTopkOptions::default()).unwrap().rankings;
         for (scan, index) in &indexes {
-            let found = index.search(&collection, &queries, k, &Filter::default()).unwrap().rankings;
+            let found = index.search(&collection, &queries, k, &IpTopkOptions::default()).unwrap().rankings;
             assert!(found == expected, "{scan}, {count} queries, k {k}");
         }
     }
@@ -354,7 +383,7 @@ fn what_a_device_cannot_hold_is_an_error() {
     let error = DeviceSearch::new(&Devices::shim(&[4096]), &collection, Scan::Auto, &|_| {}).unwrap_err();
     assert!(matches!(error, IpTopkError::Device(DeviceError::TooLittleMemory { .. })), "{error}");
     let index = DeviceSearch::new(&Devices::shim(&[100_000]), &collection, Scan::Auto, &|_| {}).unwrap();
-    let error = index.search(&collection, &vectors[..512], 1000, &Filter::default()).unwrap_err();
+    let error = index.search(&collection, &vectors[..512], 1000, &IpTopkOptions::default()).unwrap_err();
     assert!(matches!(error, IpTopkError::Device(DeviceError::TooLittleMemory { .. })), "{error}");
     assert!(error.remedy().is_some());
 }
@@ -377,7 +406,7 @@ fn searches_do_not_wait_for_rayon() {
         let (rows, queries) = (numbers(8 * dim, 1), numbers(count * dim, 2));
         let collection = one_segment(&rows, dim);
         let index = DeviceSearch::new(&Devices::shim(&[64 << 20]), &collection, Scan::Int8, &|_| {}).unwrap();
-        send.send(index.search(&collection, &queries, 2, &Filter::default())).unwrap();
+        send.send(index.search(&collection, &queries, 2, &IpTopkOptions::default())).unwrap();
     });
     let found = found.recv_timeout(Duration::from_mins(5));
     drop(held);

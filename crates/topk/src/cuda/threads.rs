@@ -2,14 +2,20 @@
 //! waits for rayon takes up other work, which may be a search that waits for the same lock. Plain threads
 //! do not.
 
-use std::thread;
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 
 /// Numbers or hits that are worth a thread. To start one takes longer than copying fewer.
 const FOR_A_THREAD: usize = 1 << 17;
 
-/// How many threads copy `values` numbers or hits.
-pub(super) fn threads_for(values: usize) -> usize {
-    (values / FOR_A_THREAD).clamp(1, rayon::current_num_threads())
+/// How many of up to `most` threads copy `values` numbers or hits.
+pub(super) fn threads_for(values: usize, most: usize) -> usize {
+    (values / FOR_A_THREAD).clamp(1, most)
+}
+
+/// What each thread returns, in order. If one has panicked, so does the caller.
+pub(super) fn join<T>(threads: Vec<ScopedJoinHandle<'_, T>>) -> impl Iterator<Item = T> {
+    threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
 /// Calls `work` with the number of each row and the row, on up to `threads` threads. `rows` is

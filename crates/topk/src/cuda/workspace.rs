@@ -16,7 +16,7 @@ const KEPT_BYTES: u64 = 256 << 20;
 const KEPT_FILTERS: usize = 64 << 20;
 
 /// Memory of a device and pinned memory of the host. To allocate either one takes longer than a search for
-/// one query, so both are kept, except the memory of a large search.
+/// one query, so both are kept, except the memory of a large search. And the threads that copy.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     device: Arc<dyn Device>,
@@ -26,13 +26,15 @@ pub(crate) struct Workspace {
     /// Filters have memory of their own, since their sizes are not those of a group.
     filters: Arena,
     pinned: Option<Pinned>,
+    /// The most threads that copy queries and hits.
+    pub(crate) threads: usize,
 }
 
 impl Workspace {
-    /// Without memory.
+    /// Without memory, and with one thread.
     pub(crate) fn new(device: &Arc<dyn Device>) -> Self {
         let [arena, filters] = [(); 2].map(|()| Arena::new(device.clone()));
-        Self { device: device.clone(), arena, reserved: 0, filters, pinned: None }
+        Self { device: device.clone(), arena, reserved: 0, filters, pinned: None, threads: 1 }
     }
 
     /// Memory for the arrays of a group of these sizes.

@@ -12,7 +12,7 @@ use toller_engine::Device;
 use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes};
 use toller_simd::Isa;
 use toller_topk::cuda::DeviceSearch;
-use toller_topk::{Filter, IpTopkError, Scan, TopK};
+use toller_topk::{IpTopkError, IpTopkOptions, Scan, TopK};
 
 use super::options::BenchOptions;
 use super::output::giga;
@@ -205,7 +205,7 @@ impl Machine {
             Some(loaded) => loaded,
             None => (case.vectors, case.scan, DeviceSearch::new(devices, &collection, case.scan, &|_| {})?),
         };
-        let found = loaded.2.search(&collection, queries, case.k, &Filter::default());
+        let found = loaded.2.search(&collection, queries, case.k, &IpTopkOptions::default());
         self.loaded = Some(loaded);
         Ok(found?)
     }
@@ -213,10 +213,9 @@ impl Machine {
     /// Bytes of the vectors that were searched last which do not fit the devices: they are copied for every
     /// search.
     pub(super) fn uploaded_bytes(&self, source: &Source) -> usize {
-        let Some((_, scan, index)) = &self.loaded else { return 0 };
-        let of_codes = if *scan == Scan::Int8 { source.dim + 8 } else { 0 };
+        let Some((_, _, index)) = &self.loaded else { return 0 };
         let streamed: u64 = index.plans().map(|plan| plan.rows - plan.resident_rows).sum();
-        streamed as usize * (source.dim * source.dtype.size() + of_codes)
+        streamed as usize * source.dim * source.dtype.size()
     }
 
     /// Compares the hits of some queries of a batch (the first, the middle and the last) with those of the

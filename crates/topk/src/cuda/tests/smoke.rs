@@ -6,7 +6,7 @@ use toller_ir::{DocOrd, Filter};
 
 use super::{numbers, of_machine, opened};
 use crate::cuda::{DeviceSearch, abi};
-use crate::{Collection, Scan, Segment, Vectors, reference};
+use crate::{Collection, IpTopkOptions, Scan, Segment, Vectors, reference};
 
 /// An engine of the scan.
 #[derive(Clone, Copy)]
@@ -75,7 +75,7 @@ pub(super) fn search_on(
     let collection = Collection::new(DIM, vec![segment]).unwrap();
     let queries = numbers(count * DIM, 21);
     let index = DeviceSearch::new(devices, &collection, scan, &|_| {}).unwrap();
-    let search = || index.search(&collection, &queries, K, &Filter::default()).unwrap().rankings;
+    let search = || index.search(&collection, &queries, K, &IpTopkOptions::default()).unwrap().rankings;
     let expected = reference::ip_topk(&collection, &queries, K, &Filter::default()).unwrap();
     assert!(search() == expected, "{dtype} {suffix}");
     // The same hits when each kernel is waited for; and the kernel was the intended one.
