@@ -1,5 +1,6 @@
 //! Answers have the bits of the command line, however requests are batched.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
