@@ -38,9 +38,9 @@ fn bad_collections() -> Vec<(&'static str, Vec<u8>, Words)> {
             "no-text.jsonl",
             br#"{"_id":"b"}"#,
             &[
-                "no-text.jsonl, line 2: missing column: found no text",
+                "no-text.jsonl, line 2: missing field: found no text",
                 "text, contents",
-                "hint: if the file has another format",
+                "hint: if the fields have other names, give them with --id-column and --text-column",
             ],
         ),
         after_good(
@@ -69,7 +69,7 @@ fn bad_collections() -> Vec<(&'static str, Vec<u8>, Words)> {
             &corrupt_gzip(),
             &["cannot read corrupt.jsonl.gz: ", "(after line ", "hint: copy or download the file again"],
         ),
-        case("unknown", b"?\n", &["unknown", "hint: name the format with --corpus-format (jsonl, tsv,"]),
+        case("unknown", b"?\n", &["unknown", "hint: name the format with --corpus-format (jsonl, json, tsv,"]),
     ]
 }
 
