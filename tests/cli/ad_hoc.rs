@@ -100,8 +100,10 @@ fn a_store_knows_its_model() {
     assert_eq!(found.stdout, workspace.runs("search lake --dense store --model tiny-bert").stdout);
     workspace.runs("store export -q store --output vectors.npy");
     workspace.runs("store import -q vectors.npy --row-ids --output imported");
-    let unknown =
-        ["the store does not name its model, so these texts cannot be encoded", "hint: give the model that made the vectors: --model"];
+    let unknown = [
+        "the store does not name its model, so these texts cannot be encoded",
+        "hint: give the model that made the vectors: --model",
+    ];
     workspace.toller("search lake --dense imported").fails(2, &unknown);
     std::fs::rename(workspace.path("tiny-bert"), workspace.path("elsewhere")).unwrap();
     workspace.toller("search lake --dense store").fails(1, &["tiny-bert"]);

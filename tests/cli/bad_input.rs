@@ -69,7 +69,11 @@ fn bad_collections() -> Vec<(&'static str, Vec<u8>, Words)> {
             &corrupt_gzip(),
             &["cannot read corrupt.jsonl.gz: ", "(after line ", "hint: copy or download the file again"],
         ),
-        case("unknown", b"?\n", &["unknown", "hint: name the format with --corpus-format (jsonl, json, tsv,"]),
+        case(
+            "unknown",
+            b"?\n",
+            &["unknown", "hint: name the format with --corpus-format (jsonl, json, tsv,"],
+        ),
     ]
 }
 

@@ -179,7 +179,7 @@ fn what_cannot_be_read_is_reported_with_its_line() {
     broken.fails(1, &[r#""file":"out.tsv""#, r#""line":3"#]);
     workspace.write("q.json", "[{\"_id\":\"q\",\n\"text\":}]");
     let search = "search --dense store --model tiny-bert --queries q.json --output run.txt --json";
-    workspace.toller(search).fails(1, &[r#""file":"q.json""#, r#""line":2"#]);
+    workspace.toller(search).fails(1, &[r#""file":"q.json""#, r#""record":1"#]);
     workspace.write("in.txt", b"d 3\n\xff\n");
     workspace.toller(&format!("{SEARCH} --allow in.txt")).fails(1, &["in.txt, line 2: not UTF-8", "hint:"]);
     workspace.toller(&format!("{SEARCH} --allow nothing")).fails(1, &["cannot open nothing"]);

@@ -84,7 +84,8 @@ fn parts_of_two_collections_are_told_apart() {
     let found = workspace.toller("store status store --json");
     assert_eq!(found.code, Some(1));
     assert_has(&found.json(), json!({"complete": false, "parts_finished": 3, "disagreeing": [2]}));
-    let said = ["cannot be searched as one", "hint: all parts of a store", "with `--overwrite`"];
+    let said =
+        ["cannot be searched as one", "hint: all parts of a store", "with `toller encode --overwrite`"];
     let found = workspace.toller("store status store");
     found.prints(["disagreeing  2"]);
     found.says(said);

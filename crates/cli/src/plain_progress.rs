@@ -41,7 +41,7 @@ impl PlainProgress {
         Self { title: title.to_owned(), unit, total, clock: Mutex::new(Clock::after(0)) }
     }
 
-    /// Begins anew, after `units` that an earlier run has done.
+    /// Begins after `units` that an earlier run has done.
     pub fn already_done(&self, units: u64) {
         *locked(&self.clock) = Clock::after(units);
     }

@@ -65,8 +65,8 @@ impl Sniff {
         }
     }
 
-    /// Whether the JSON object with which the file begins goes on after its first line, and is sound as far as
-    /// the beginning of the file shows.
+    /// Whether the JSON object with which the file begins goes on after its first line, and is sound as far
+    /// as the beginning of the file shows.
     pub(crate) fn first_object_has_lines(&self) -> bool {
         let parse = |text: &str| serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>().next();
         let goes_on = |parsed: Option<Result<_, serde_json::Error>>| {

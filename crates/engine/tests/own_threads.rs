@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
-use toller_engine::{EncodeOptions, EncoderOptions, Engine, ReadOptions};
+use toller_engine::{EncodeOptions, EncoderOptions, Engine, EngineError, ReadOptions};
 
 #[test]
 fn an_encode_starts_no_other_pool() -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -12,9 +12,12 @@ fn an_encode_starts_no_other_pool() -> Result<(), Box<dyn Error + Send + Sync>> 
     std::fs::write(&collection, "d0\tTollers lure ducks.\nd1\tShards keep vectors.\n")?;
     let engine = Engine::builder().threads(2).build()?;
     let model = toller_testing::repository("tests/fixtures/tiny-bert").display().to_string();
-    let encoder = engine.encoder(&model, &EncoderOptions::default())?;
-    let source =
-        engine.collection(&engine.collection_files(&[collection])?, &store, &ReadOptions::default())?;
+    // What opens models and collections may use rayon's own pool.
+    let (encoder, source) = engine.in_threads(|| {
+        let files = engine.collection_files(&[collection])?;
+        let source = engine.collection(&files, &store, &ReadOptions::default())?;
+        Ok::<_, EngineError>((engine.encoder(&model, &EncoderOptions::default())?, source))
+    })?;
     let encode =
         || engine.encode(&encoder, &source, &store, &EncodeOptions::default(), &AtomicBool::new(false));
     let (report, again) = (encode()?, encode()?);

@@ -114,8 +114,8 @@ struct Encoded {
     tokens: u64,
 }
 
-/// Encodes `texts`, which belong to [`StoreWriter::missing_rows`], and finishes the store. A backend on the CPU
-/// has as many sessions as rayon's current pool has threads.
+/// Encodes `texts`, which belong to [`StoreWriter::missing_rows`], and finishes the store. A backend on the
+/// CPU has as many sessions as rayon's current pool has threads.
 ///
 /// # Errors
 /// The first error in the order of the texts; the shards finished before it are kept, but not after

@@ -43,7 +43,7 @@ pub enum AssignmentError {
         /// What is wrong with it.
         why: String,
     },
-    /// A place that is no share.
+    /// A place without a share.
     #[error("{variables} is share {index} of {of}, which there cannot be")]
     NoShare {
         /// Which share, counted from one.
@@ -111,8 +111,8 @@ fn variables() -> String {
 /// The share that schedulers give to this process, by the variables that `value` returns.
 ///
 /// The number of shares is the scheduler's number of tasks, or `of`. If `of` is given, fewer tasks than there
-/// are shares may run, as when single ones are repeated: the number of the task then tells the share alone. It
-/// counts from one in a Slurm array, and from zero elsewhere.
+/// are shares may run, as when single ones are repeated: the number of the task then tells the share alone.
+/// It counts from one in a Slurm array, and from zero elsewhere.
 ///
 /// # Errors
 /// When there is no scheduler, when one says nothing certain, or when two disagree.
@@ -137,8 +137,8 @@ pub fn assigned(
     found.ok_or(AssignmentError::None)
 }
 
-/// The place in an array of Slurm, and in a step of it. A step of one process divides nothing, and in one that
-/// runs torchrun, its processes are the shares.
+/// The place in an array of Slurm, and in a step of it. A step of one process divides nothing, and in one
+/// that runs torchrun, its processes are the shares.
 fn slurm(
     of_is_given: bool,
     value: &impl Fn(&Variable) -> Option<OsString>,

@@ -289,7 +289,7 @@ impl Explain for StoreError {
             Self::Disagreement { first, second, .. } if is_part(first) && is_part(second) => remedy!(
                 "all parts of a store are made of the same texts, with the same model and options: make each \
                  part that is not so again, with `{}`",
-                Setting::Overwrite
+                Command::Encode.with(Setting::Overwrite)
             ),
             Self::Disagreement { .. } => {
                 "encode both with the same model and options, or search them one by one".into()

@@ -51,7 +51,8 @@ impl Lesson {
         }
     }
 
-    /// Looks at all examples, and leaves bad ones out if its source does. `None` for those of a token classifier: they are checked when they are read.
+    /// Looks at all examples, and leaves bad ones out if its source does. `None` for those of a token
+    /// classifier: they are checked when they are read.
     pub(crate) fn inspect(&mut self, settings: &Settings) -> Result<Option<Inspected>, TrainError> {
         match self {
             Self::Ranking(task, source) => inspect(task, source, settings).map(Some),

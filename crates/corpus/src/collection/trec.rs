@@ -45,7 +45,7 @@ impl TrecPassages {
         }
     }
 
-    /// The passage of a document, or the tag of what it lacks.
+    /// The passage of a document, or the tag of what is missing.
     fn passage(&mut self, body: &str) -> Result<Passage, String> {
         let id = field_text(body, &[&self.id]).ok_or_else(|| format!("<{}>", self.id))?;
         let (title, text) = self.usual(body);

@@ -67,7 +67,7 @@ struct TopicNames<'a> {
 }
 
 impl TopicNames<'_> {
-    /// The query of a topic, or what it lacks, and what is expected.
+    /// The query of a topic; or what is missing, and what is expected.
     fn query(&mut self, topic: &Element) -> Result<Query, (String, String)> {
         let field = |names: &[&str]| {
             names.iter().find_map(|name| Some(plain(name, &field_text(&topic.body, &[name])?)))

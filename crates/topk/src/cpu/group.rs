@@ -3,9 +3,10 @@
 //! One block in 32 is searched exactly first, for its best `depth` vectors. `depth` is chosen so that the
 //! whole collection almost certainly holds k vectors that score higher ([`sample_depth`]). What scores more
 //! than the last of the sample is where the thresholds start in the scan of the rest. If k vectors are found
-//! at or above this start, no vector that was dropped is among the k best. If not, the query is searched again
-//! without a start. So a sample that misleads, for instance of a collection sorted by topic, costs time but
-//! never hits. A sample of depth k has k vectors already, and cannot mislead: the start is its last score.
+//! at or above this start, no vector that was dropped is among the k best. If not, the query is searched
+//! again without a start. So a sample that misleads, for instance of a collection sorted by topic, costs time
+//! but never hits. A sample of depth k has k vectors already, and cannot mislead: the start is its last
+//! score.
 
 use std::ops::Range;
 

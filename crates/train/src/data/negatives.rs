@@ -1,5 +1,5 @@
-//! Negatives by identifier: what `mine` writes as JSON lines or tab-separated, and MS MARCO's triples. Millions
-//! fit the memory: each identifier is kept once, and a negative is its number.
+//! Negatives by identifier: what `mine` writes as JSON lines or tab-separated, and MS MARCO's triples.
+//! Millions fit the memory: each identifier is kept once, and a negative is its number.
 
 use std::collections::HashMap;
 use std::path::Path;

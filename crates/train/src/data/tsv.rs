@@ -44,8 +44,8 @@ fn number(column: &str) -> Option<f64> {
     column.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Whether lines have identifiers where texts are expected: only numbers, judgments, or lines of a TREC run. The
-/// first may be a header.
+/// Whether lines have identifiers where texts are expected: only numbers, judgments, or lines of a TREC run.
+/// The first may be a header.
 pub(super) fn are_identifiers(lines: &[&[u8]]) -> bool {
     let is_number = |column: &str| number(column).is_some();
     let lines = if lines.len() > 1 { &lines[1..] } else { lines };
