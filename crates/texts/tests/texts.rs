@@ -300,7 +300,7 @@ fn an_index_of_another_version_is_made_again_unless_its_directory_was_named() {
         let manifest = directory.join("manifest.json");
         let mut text = fs::read_to_string(&manifest).unwrap();
         let field = text.find("format_version").unwrap();
-        let version = field + text[field..].find('1').unwrap();
+        let version = field + text[field..].find(|c: char| c.is_ascii_digit()).unwrap();
         text.replace_range(version..=version, "999");
         fs::write(&manifest, text).unwrap();
         let (texts, made) = open(std::slice::from_ref(&collection), &options);
