@@ -34,6 +34,9 @@ pub struct BadRecords {
 /// Lines that show whether a file has texts: if all of them hold only numbers, that is not by accident.
 const SHOWING: usize = 200;
 
+/// Lines that do not show it, if a header says otherwise.
+const FEW: usize = 10;
+
 impl ExampleFile {
     /// Maps a file, and checks every record. For a compressed file, CSV and Parquet, a temporary copy is
     /// mapped.
@@ -75,7 +78,8 @@ impl ExampleFile {
         let mut last = None;
         let header = tsv::header(records.get(0)).map_err(|problem| records.error(0, problem))?;
         let showing: Vec<&[u8]> = (0..records.len().min(SHOWING)).map(|index| records.get(index)).collect();
-        if tsv::are_identifiers(&showing) {
+        // A header says that there are texts, and a few may be numbers.
+        if (header.is_none() || showing.len() > FEW) && tsv::are_identifiers(&showing) {
             return Err(records.without_texts(0));
         }
         if let Some(Header(said)) = header {
@@ -153,7 +157,8 @@ mod tests {
     use toller_files::{CompressedWriter, Compression};
     use toller_ir::{Explain, Position};
 
-    use super::ExampleFile;
+    use super::{ExampleFile, FEW};
+    use crate::TrainError;
 
     #[test]
     fn a_bad_record_is_named_by_its_line() {
@@ -211,6 +216,9 @@ mod tests {
                 assert_eq!(error.remedy().unwrap().to_string(), hint);
             }
         }
+        let many = format!("query\tpositive\n{}", "1\t2\n".repeat(FEW));
+        std::fs::write(&path, many).unwrap();
+        assert!(matches!(ExampleFile::open(&path), Err(TrainError::Identifiers { .. })));
         for content in ["query\tpositive\n1\t2\n", "1\t23\none\ttwo\n"] {
             std::fs::write(&path, content).unwrap();
             assert!(ExampleFile::open(&path).is_ok(), "{content}");
