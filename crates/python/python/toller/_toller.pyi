@@ -376,7 +376,7 @@ def index(
     output: _Path,
     *,
     analyzer: str,
-    title_separator: str | None = " ",
+    title_separator: str | None = ...,
     doc_vectors: bool = False,
     memory_bytes: int | None = None,
     overwrite: bool = False,
