@@ -226,8 +226,11 @@ fn a_changed_collection_or_flag_does_not_resume() {
 #[test]
 fn a_pooling_that_pools_nothing_or_other_vectors_is_refused() {
     let workspace = workspace();
+    let off = r#"{"word_embedding_dimension": 32, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": false}"#;
     for (config, says) in [
+        (off, "a pooling without a mode is not supported"),
         (r#"{"pooling_mode": []}"#, "a pooling without a mode is not supported"),
+        (r#"{"pooling_mode_attention": true}"#, "a pooling without a mode is not supported"),
         (
             r#"{"word_embedding_dimension": 999, "pooling_mode_mean_tokens": true}"#,
             "pools vectors of 999 dimensions, but the model's have 32",

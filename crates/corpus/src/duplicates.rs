@@ -1,7 +1,6 @@
 //! Duplicate identifiers, found in bounded memory.
 
-use toller_files::{ExternalSort, FileError};
-use xxhash_rust::xxh3::xxh3_128;
+use toller_files::{ExternalSort, FileError, hash_of_id};
 
 use crate::{Location, Locations};
 
@@ -58,8 +57,8 @@ impl DuplicateIds {
     /// # Errors
     /// When the temporary file cannot be made or written.
     pub fn push(&mut self, id: &str, location: Location) -> Result<(), FileError> {
-        let hash = xxh3_128(id.as_bytes());
-        self.entries.push([(hash >> 64) as u64, hash as u64, pack(location)])
+        let [high, low] = hash_of_id(id);
+        self.entries.push([high, low, pack(location)])
     }
 
     /// The duplicates among all identifiers.

@@ -84,7 +84,10 @@ impl SentenceBertConfig {
             of_texts.filter_map(|(_, values)| values.as_object()).flat_map(|values| values.keys());
         let changed = match names.find(|name| !HARMLESS.contains(&name.as_str())) {
             Some(name) => Some(format!("{name:?} in processing_kwargs")),
-            None => config.query_expansion.as_ref().map(|_| "query_expansion".to_owned()),
+            None => {
+                let expansion = config.query_expansion.as_ref().filter(|value| **value != Value::Bool(false));
+                expansion.map(|_| "query_expansion".to_owned())
+            }
         };
         let supported = "max_seq_length, query_length, document_length, do_lower_case";
         changed.map_or(Ok(Some(config)), |what| Err(ModelError::unsupported(path, what, supported)))

@@ -113,8 +113,8 @@ impl PoolingConfig {
                         poolings.push(pooling);
                     }
                 }
-                // sentence-transformers' own default.
-                if poolings.is_empty() {
+                // sentence-transformers' own default, where no mode is named.
+                if !config.keys().any(|key| key.starts_with("pooling_mode_")) {
                     poolings.push(Pooling::Mean);
                 }
             }

@@ -168,6 +168,9 @@ fn json_lines() -> TestResult {
     assert!(matches!(error(open(b"\n", &given))?, ExchangeError::Empty(_)));
     let rows = SourceOptions { ids: IdsFrom::Rows, ..SourceOptions::default() };
     assert!(matches!(error(open(line, &rows))?, ExchangeError::HasIds(_)));
+    let endless = [line, &b"\n"[..], &vec![b' '; (64 << 20) + 1]].concat();
+    let refused = error(open(&endless, &plain))?;
+    assert!(refused.to_string().contains("line 2: it is longer than 67108864 bytes"), "{refused}");
     let refused = error(open(b"\x40\0\0\0\0\0\0\0{\"vectors\":{}}", &plain))?;
     assert!(refused.to_string().contains("a safetensors file"), "{refused}");
     Ok(())

@@ -1,7 +1,6 @@
 //! Where the record of each identifier is: sorted hashes in a memory map.
 
-use toller_files::{SortEntry, SortedEntries};
-use xxhash_rust::xxh3::xxh3_128;
+use toller_files::{SortEntry, SortedEntries, hash_of_id};
 
 /// The bytes of an entry.
 pub(crate) const ENTRY_BYTES: usize = size_of::<SortEntry>();
@@ -30,8 +29,8 @@ pub(crate) struct IdHash(u64, u32);
 
 impl IdHash {
     pub(crate) fn of(id: &str) -> Self {
-        let hash = xxh3_128(id.as_bytes());
-        Self((hash >> 64) as u64, (hash >> 32) as u32)
+        let [high, low] = hash_of_id(id);
+        Self(high, (low >> 32) as u32)
     }
 
     /// What an entry begins with.

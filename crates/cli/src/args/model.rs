@@ -105,7 +105,8 @@ pub fn load_cross_encoder(
     args: &ModelArgs,
     engine: &Engine,
 ) -> crate::Result<CrossEncoder> {
-    if let Some(flag) = first_given(args.flags().into_iter().take(5)) {
+    let [of_dual @ .., _] = args.flags();
+    if let Some(flag) = first_given(of_dual) {
         return Err(UsageError::new(
             format!("{flag} is for dual encoders, and {} is a cross-encoder", source.directory.display()),
             format!("leave {flag} out"),

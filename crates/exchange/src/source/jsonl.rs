@@ -1,7 +1,7 @@
 //! JSON lines with an id and a vector each, as Pyserini and Anserini write them.
 
 use std::fmt;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -11,6 +11,9 @@ use toller_ir::{Setting, in_words_of_json_line, remedy};
 use super::{ID_NAMES, VECTOR_NAMES, VisitRow};
 use crate::ids::Id;
 use crate::{ExchangeError, VectorFormat};
+
+/// The longest line: far beyond any vector with its text, and a bound on the memory.
+const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// A file of JSON lines with vectors.
 pub(super) struct JsonlVectors {
@@ -79,8 +82,13 @@ fn for_each_line(
     let mut line = Vec::new();
     for row in 0.. {
         line.clear();
-        if reader.read_until(b'\n', &mut line).map_err(FileError::on("read", path))? == 0 {
+        let read = reader.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
+        let length = read.map_err(FileError::on("read", path))? as u64;
+        if length == 0 {
             break;
+        }
+        if length > MAX_LINE_BYTES {
+            return Err(invalid(path, row, format!("it is longer than {MAX_LINE_BYTES} bytes")));
         }
         if !line.trim_ascii().is_empty() {
             visit(row, &line)?;
