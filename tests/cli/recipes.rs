@@ -290,6 +290,46 @@ fn nothing_of_others_is_overwritten() {
     workspace.runs("run recipe.toml --force -q");
 }
 
+/// Commands may write into the work folder of a recipe while it runs.
+#[test]
+fn unfinished_files_of_others_stay() {
+    let workspace = workspace();
+    let others = ["thesis.tmp", ".run.txt.k3Xw0b.tmp", "runs/.dense.run.k3Xw0b.tmp"];
+    for other in others {
+        workspace.write(&format!("work/{other}"), "mine");
+    }
+    fs::create_dir_all(workspace.path("work/.draft.k3Xw0b.tmp")).unwrap();
+    workspace.write("work/.recipe-state.json.k3Xw0b.tmp", "half");
+    workspace.runs("run recipe.toml --work work");
+    assert!(others.iter().all(|other| workspace.read(&format!("work/{other}")) == b"mine"));
+    assert!(!workspace.path("work/.recipe-state.json.k3Xw0b.tmp").exists());
+}
+
+/// A run is in a report once for each file of judgments.
+#[test]
+fn what_is_expected_names_its_judgments() {
+    let workspace = Workspace::new();
+    workspace.write("best.run", "q1 Q0 d1 1 2 x\nq1 Q0 d2 2 1 x\n");
+    workspace.write("a.qrels", "q1 0 d1 1\n");
+    workspace.write("b.qrels", "q1 0 d2 1\n");
+    let recipe = |qrels: &str| {
+        format!(
+            "[steps.eval]\ncommand = \"eval\"\nqrels = [\"a.qrels\", \"b.qrels\"]\nruns = [\"best.run\"]\n\
+             measures = \"RR\"\nformat = \"json\"\nstdout = \"rr.json\"\n\n\
+             [[expect]]\nreport = \"rr.json\"\nrun = \"best.run\"\nmeasures = {{ RR = 0.5 }}\ntolerance = 0\n\
+             source = \"by hand\"\n{qrels}"
+        )
+    };
+    workspace.write("recipe.toml", recipe(""));
+    workspace
+        .toller("run recipe.toml")
+        .fails(1, &["by several judgments", "qrels = \"a.qrels\" or qrels = \"b.qrels\""]);
+    workspace.write("recipe.toml", recipe("qrels = \"c.qrels\"\n"));
+    workspace.toller("run recipe.toml").fails(1, &["by qrels = \"c.qrels\"", "it has a.qrels, b.qrels"]);
+    workspace.write("recipe.toml", recipe("qrels = \"b.qrels\"\n"));
+    workspace.runs("run recipe.toml");
+}
+
 #[test]
 fn a_store_or_index_of_the_same_making_is_adopted() {
     let workspace = workspace();

@@ -203,6 +203,18 @@ fn missing_texts_are_reported_by_identifier() {
         .fails(1, &["twice.jsonl, line 5: duplicate id: found \"d1\"", "twice.jsonl, line 1"]);
 }
 
+/// Every run of the command is separated like its output.
+#[test]
+fn scores_of_models_may_have_identifiers_with_spaces() {
+    let workspace = workspace();
+    workspace.write("spaces.jsonl", "{\"_id\": \"d 1\", \"text\": \"the city\"}\n");
+    workspace.write("spaces.run", "q1\tQ0\td 1\t1\t1\tx\n");
+    let rerank = RERANK.replace("corpus.jsonl", "spaces.jsonl").replace("first.run", "spaces.run");
+    workspace.runs(&format!("{rerank} --tab-separated --keep-model-scores scores --output x.run"));
+    let line = workspace.lines("scores/1-mpnet.run").remove(0);
+    assert!(line.starts_with("q1\tQ0\td 1\t1\t") && line.ends_with("\tmpnet"), "{line}");
+}
+
 #[test]
 fn several_models_are_an_ensemble() {
     let workspace = workspace();

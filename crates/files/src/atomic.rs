@@ -241,14 +241,13 @@ pub fn sync_directory(directory: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The name of the file that a temporary file was to become: `run.txt` for `.run.txt.k3Xw0b.tmp`, and for the
-/// `run.txt.tmp` that earlier versions left. `None` if `name` is not that of a temporary file.
+/// The name of the file that a temporary file was to become: `run.txt` for `.run.txt.k3Xw0b.tmp`. `None` if
+/// `name` is not that of a temporary file.
 #[must_use]
 pub fn unfinished(name: &str) -> Option<&str> {
-    let stem = name.strip_suffix(SUFFIX)?;
-    let named = stem.strip_prefix('.').and_then(|stem| stem.rsplit_once('.'));
-    let random = |text: &str| text.len() == RANDOM && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    Some(named.filter(|(_, last)| random(last)).map_or(stem, |(destination, _)| destination))
+    let (destination, random) = name.strip_prefix('.')?.strip_suffix(SUFFIX)?.rsplit_once('.')?;
+    let is_random = random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_random.then_some(destination)
 }
 
 #[cfg(test)]
@@ -429,8 +428,9 @@ mod tests {
         let entry = fs::read_dir(directory.path())?.next().ok_or("it has a temporary file")??;
         let name = entry.file_name().into_string().map_err(|_| "its name is text")?;
         assert_eq!(unfinished(&name), Some("shard-00000.bin"), "{name}");
-        assert_eq!(unfinished("manifest.json.tmp"), Some("manifest.json"));
-        assert_eq!(unfinished(".lock"), None);
+        for other in ["manifest.json.tmp", ".manifest.json.tmp", ".notes.of-mine.tmp", ".lock"] {
+            assert_eq!(unfinished(other), None, "{other}");
+        }
         Ok(())
     }
 }

@@ -26,14 +26,17 @@ pub fn names_in(directory: &Path) -> Result<Vec<String>, FileError> {
     }
 }
 
-/// Removes the temporary files of killed writers, if `is_ours` accepts the name of the destination. The
-/// caller must have locked the directory: a live writer would lose its file.
+/// Removes the temporary files of killed writers, if `is_ours` accepts the name of the destination. No other
+/// process may write these files, or it would lose them.
 ///
 /// # Errors
 /// When the directory cannot be listed or a file cannot be removed.
 pub fn remove_unfinished(directory: &Path, is_ours: impl Fn(&str) -> bool) -> Result<(), FileError> {
     for name in names_in(directory)?.iter().filter(|name| unfinished(name).is_some_and(&is_ours)) {
         let path = directory.join(name);
+        if path.is_dir() {
+            continue;
+        }
         fs::remove_file(&path).map_err(FileError::on("remove", &path))?;
     }
     Ok(())

@@ -79,18 +79,13 @@ impl QueryFilter {
         self.allowed.as_ref().is_some_and(DocSet::is_empty)
     }
 
-    /// The documents that may not be hits of each of `queries`, for [`QueryFilter::of`].
-    #[must_use]
-    pub fn excluded(&self, queries: &[Query]) -> Vec<Vec<DocOrd>> {
-        if self.excluded.is_empty() {
-            return Vec::new();
-        }
-        queries.iter().map(|query| self.excluded.get(&query.id).cloned().unwrap_or_default()).collect()
-    }
-
-    /// The filter of a request for queries that have these `excluded` documents.
-    #[must_use]
-    pub fn of<'a>(&'a self, excluded: &'a [Vec<DocOrd>]) -> Filter<'a> {
-        Filter { allowed: self.allowed.as_ref(), excluded }
+    /// Calls `search` with the filter of a request for `queries`.
+    pub fn with<T>(&self, queries: &[Query], search: impl FnOnce(Filter<'_>) -> T) -> T {
+        let of_query = |query: &Query| self.excluded.get(&query.id).cloned().unwrap_or_default();
+        let excluded: Vec<Vec<DocOrd>> = match self.excluded.is_empty() {
+            true => Vec::new(),
+            false => queries.iter().map(of_query).collect(),
+        };
+        search(Filter { allowed: self.allowed.as_ref(), excluded: &excluded })
     }
 }

@@ -12,6 +12,7 @@ use toller_engine::{
 };
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
 use toller_pipeline::rerank::Unavailable;
+use toller_pipeline::{QueryFilter, SearchJob};
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
 use crate::error::Failed;
@@ -36,9 +37,6 @@ pub(crate) struct PySearcher {
 /// Queries, or pairs of a query and a passage, that are scored at a time: enough to use the machine, few
 /// enough that work ends soon after a Ctrl-C.
 const QUERIES: usize = 1024;
-
-/// Hits that are found at a time, unless a single query has more.
-const HITS: usize = 8 << 20;
 
 /// Queries with their ids.
 enum Queries {
@@ -256,17 +254,19 @@ impl PySearcher {
         let queries = Queries::new(queries, Reading { columns, skip_bad_lines })?;
         work::run(py, progress, move |session| {
             let queries = queries.all(session)?;
-            let block = (HITS / k.min(searcher.doc_count()).max(1)).clamp(1, at_a_time);
+            let none = QueryFilter::default();
+            let job = SearchJob { searcher: &*searcher, queries: &queries, k, filter: &none };
             let mut run = toller_ir::Run { tag: "toller".to_owned(), ..toller_ir::Run::default() };
             let mut done = 0;
-            for block in queries.chunks(block) {
+            job.each_block(at_a_time, |block, filter| {
                 session.check()?;
-                let found =
-                    searcher.search(&SearchRequest::new(block, k)).map_err(|error| Failed::of(&*error))?;
+                let found = searcher.search(&SearchRequest { queries: block, k, filter });
+                let found = found.map_err(|error| Failed::of(&*error))?;
                 run.queries.extend(as_run(&*searcher, block, &found.rankings).queries);
                 done += block.len();
                 session.progress("searching", done as u64, Some(queries.len() as u64));
-            }
+                Ok::<_, Failed>(())
+            })?;
             Ok(Run::of(run))
         })
     }

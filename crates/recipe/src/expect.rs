@@ -36,6 +36,8 @@ pub struct ReportPlace {
     pub report: String,
     /// The run, as the report calls it.
     pub run: String,
+    /// The judgments, as the report calls them, if it has several.
+    pub qrels: Option<String>,
     /// A group of queries; `macro` for the mean over the groups.
     pub group: Option<String>,
 }
@@ -72,7 +74,8 @@ struct Expectation {
     line: usize,
 }
 
-const KEYS: [&str; 8] = ["report", "run", "group", "published", "average", "measures", "tolerance", "source"];
+const KEYS: [&str; 9] =
+    ["report", "run", "qrels", "group", "published", "average", "measures", "tolerance", "source"];
 
 /// One `[[expect]]`: a value for each of its measures in each cell that it names, and their means.
 pub(super) fn expect(
@@ -132,6 +135,7 @@ impl Expectation {
         let place = ReportPlace {
             report: text("report")?.unwrap_or_default(),
             run: text("run")?.unwrap_or_default(),
+            qrels: text("qrels")?,
             group: text("group")?,
         };
         Ok(Self {
@@ -148,7 +152,8 @@ impl Expectation {
     /// All texts that can name an axis.
     fn texts(&self) -> Vec<&str> {
         let place = [self.place.report.as_str(), self.place.run.as_str()];
-        place.into_iter().chain(self.place.group.as_deref()).chain(self.published.as_deref()).collect()
+        let optional = [&self.place.qrels, &self.place.group, &self.published];
+        place.into_iter().chain(optional.into_iter().filter_map(|text| text.as_deref())).collect()
     }
 
     fn add(
@@ -199,10 +204,12 @@ impl Expectation {
 
 impl ReportPlace {
     fn of(&self, cell: &Cell) -> Self {
+        let fill = |text: &Option<String>| text.as_ref().map(|text| cell.fill(text));
         Self {
             report: cell.fill(&self.report),
             run: cell.fill(&self.run),
-            group: self.group.as_ref().map(|group| cell.fill(group)),
+            qrels: fill(&self.qrels),
+            group: fill(&self.group),
         }
     }
 }

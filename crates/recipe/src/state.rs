@@ -65,6 +65,12 @@ impl State {
         Ok(write_sealed(&directory.join(FILE), self)?)
     }
 
+    /// What steps that did not finish were to write.
+    pub(super) fn unfinished_outputs(&self) -> impl Iterator<Item = &Path> {
+        let unfinished = self.steps.values().filter(|step| !step.finished);
+        unfinished.flat_map(|step| step.outputs.keys().map(PathBuf::as_path))
+    }
+
     /// Whether some step made this output.
     pub(super) fn owns(&self, output: &Path) -> bool {
         self.steps.values().any(|step| step.outputs.contains_key(output))

@@ -63,9 +63,31 @@ fn measured(place: &ReportPlace, measure: &str, directory: &Path) -> Result<f64,
     };
     let keys = |value: &Value| value.as_object().map_or(Vec::new(), |map| map.keys().cloned().collect());
     let runs = report["runs"].as_array().map_or(&[][..], Vec::as_slice);
-    let Some(run) = runs.iter().find(|run| run["run"] == place.run.as_str()) else {
-        let known = runs.iter().filter_map(|run| run["run"].as_str()).map(str::to_owned).collect();
-        return Err(no_value(format!("of a run {:?}", place.run), known));
+    let named = |key: &str, runs: &[&Value]| {
+        runs.iter().filter_map(|run| run[key].as_str()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let of_run: Vec<&Value> = runs.iter().filter(|run| run["run"] == place.run.as_str()).collect();
+    let is_by = |run: &&&Value| place.qrels.as_ref().is_none_or(|qrels| run["qrels"] == qrels.as_str());
+    let found: Vec<&&Value> = of_run.iter().filter(is_by).collect();
+    let run = match (&found[..], &place.qrels) {
+        ([run], _) => run,
+        ([], Some(qrels)) if !of_run.is_empty() => {
+            let what = format!("of a run {:?} by qrels = {qrels:?}", place.run);
+            return Err(no_value(what, named("qrels", &of_run)));
+        }
+        ([], _) => {
+            let known = named("run", &runs.iter().collect::<Vec<_>>());
+            return Err(no_value(format!("of a run {:?}", place.run), known));
+        }
+        _ => {
+            let known: Vec<String> =
+                named("qrels", &of_run).iter().map(|qrels| format!("qrels = {qrels:?}")).collect();
+            return Err(RecipeError::NoValue {
+                report: path.clone(),
+                what: format!("of one run {:?}: it is there by several judgments", place.run),
+                remedy: format!("add one of them to [[expect]]: {}", known.join(" or ")).into(),
+            });
+        }
     };
     let values = match place.group.as_deref() {
         None => &run["aggregates"],

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use toller_files::{DirectoryLock, FileError, remove_unfinished};
+use toller_files::{DirectoryLock, FileError, parent, remove_unfinished};
 
 use super::argument::{Argument, Piece, command_line};
 use super::error::RecipeError;
 use super::plan::PlannedStep;
 use super::read::Recipe;
-use super::state::{State, StepState};
+use super::state::{self, State, StepState};
 use super::verdict::read_report;
 
 /// The directories of models, by their names.
@@ -59,12 +59,16 @@ impl Work {
     pub fn open(directory: &Path, force: bool) -> Result<Self, RecipeError> {
         let lock =
             DirectoryLock::acquire(directory)?.ok_or_else(|| RecipeError::Busy(directory.to_owned()))?;
-        // Files of steps that were killed. Only a recipe that has the lock writes here.
-        remove_unfinished(directory, |_| true)?;
         let state = match State::read(directory) {
             Err(RecipeError::DamagedState(_)) if force => State::default(),
             state => state?,
         };
+        // Other commands may write other files here at the same time.
+        remove_unfinished(directory, |name| name == state::FILE)?;
+        for output in state.unfinished_outputs() {
+            let path = directory.join(output);
+            remove_unfinished(parent(&path), |name| path.file_name().is_some_and(|ours| ours == name))?;
+        }
         Ok(Self { directory: directory.to_owned(), state, force, _lock: Some(lock) })
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use toller_engine::{
-    DocOrd, Engine, Hit, Pooled, Query, Ranking, Reranker, SearchRequest, SearchResponse, Searcher,
+    DocOrd, Engine, Filter, Hit, Pooled, Query, Ranking, Reranker, SearchRequest, SearchResponse, Searcher,
 };
 use toller_ir::{Explain, StageRankings};
 use toller_pipeline::rerank::Stop;
@@ -154,10 +154,13 @@ impl Work for Searching {
         _: usize,
         stop: Stop<'_>,
     ) -> Result<Vec<Found>, Failure> {
-        let excluded = asked.filter.as_ref().map(|filter| filter.excluded(queries)).unwrap_or_default();
-        let filter = asked.filter.as_ref().map(|filter| filter.of(&excluded)).unwrap_or_default();
-        let request = SearchRequest { queries, k: asked.k, filter };
-        let found = self.search(asked.system, &request, stop)?;
+        let search = |filter: Filter<'_>| {
+            self.search(asked.system, &SearchRequest { queries, k: asked.k, filter }, stop)
+        };
+        let found = match &asked.filter {
+            Some(filter) => filter.with(queries, search),
+            None => search(Filter::default()),
+        }?;
         let stages: Arc<[_]> = found.timings.iter().map(|timing| (timing.stage, timing.duration)).collect();
         let of_query = |(place, ranking): (usize, Ranking)| Found {
             before: stage_scores(&ranking.hits, &found.before, place),

@@ -226,7 +226,7 @@ fn what_a_killed_build_leaves_is_cleared_away() {
     let index = folder.path().join("index");
     fs::create_dir(&index).unwrap();
     write(&index, ".texts.zst.9bTw1C.tmp", "half");
-    write(&index, "ids.bin.tmp", "half, as earlier versions named it");
+    write(&index, ".ids.bin.Zk30xQ.tmp", "half");
     let options = TextsOptions { directory: Some(index.clone()), ..TextsOptions::default() };
     assert_eq!(open(&[path], &options).0.unwrap().len(), 1);
     let left = toller_files::names_in(&index).unwrap();

@@ -30,7 +30,7 @@ struct Manifest {
 impl Checkpoints {
     pub(crate) fn new(folder: PathBuf) -> Result<Self, TrainError> {
         fs::create_dir_all(&folder).map_err(FileError::on("create", &folder))?;
-        remove_unfinished(&folder, |_| true)?;
+        remove_unfinished(&folder, |name| name.starts_with("step-"))?;
         let checkpoints = Self { folder };
         // A kill may have come between the two files of a checkpoint.
         for name in names_in(&checkpoints.folder)? {

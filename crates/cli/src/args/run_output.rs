@@ -86,7 +86,17 @@ impl RunOutputArgs {
 
     /// A writer of a run in the same format, to a file of this name.
     pub fn writer<W: Write>(&self, to: W, name: &Path) -> Result<TrecRunWriter<W>, RunWriteError> {
-        let run = TrecRunWriter::new(to, name, &self.tag)?;
+        self.tagged_writer(to, name, &self.tag)
+    }
+
+    /// As [`RunOutputArgs::writer`], with another tag.
+    pub fn tagged_writer<W: Write>(
+        &self,
+        to: W,
+        name: &Path,
+        tag: &str,
+    ) -> Result<TrecRunWriter<W>, RunWriteError> {
+        let run = TrecRunWriter::new(to, name, tag)?;
         Ok(if self.tab_separated { run.tab_separated() } else { run })
     }
 

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use toller_corpus::Score;
 use toller_files::FileError;
-use toller_ir::{Hit, Qrels, Query, SearchRequest, Searcher, Setting, counted};
+use toller_ir::{Hit, Qrels, Query, SearchResponse, Searcher, Setting, counted};
 use toller_mining::{Choice, Count, Format, Pooled, ScoreRule, Selection};
-use toller_pipeline::{MineJob, Mining, QueryHits, RerankScores, Scored, positives};
+use toller_pipeline::{MineJob, Mining, QueryFilter, QueryHits, RerankScores, Scored, SearchJob, positives};
 
 use crate::args::choice::by_name;
 use crate::args::input::CORPUS_FORMAT;
@@ -260,10 +260,11 @@ fn hits_of_index(
     let queries: Vec<Query> = queries.iter().filter(has_positive).cloned().collect();
     let Some(searcher) = args.sparse.open(true, &engine::open(ui)?)? else { return Ok(Vec::new()) };
     let bar = ui.progress("searching", "queries", queries.len() as u64);
+    let none = QueryFilter::default();
+    let job = SearchJob { searcher: &*searcher, queries: &queries, k: *args.depth.end(), filter: &none };
     let mut found = Vec::with_capacity(queries.len());
-    for block in queries.chunks(QUERIES_PER_BLOCK) {
-        let response = searcher.search(&SearchRequest::new(block, *args.depth.end()))?;
-        for (query, ranking) in block.iter().zip(response.rankings) {
+    let take = |block: &[Query], SearchResponse { rankings, .. }| {
+        for (query, ranking) in block.iter().zip(rankings) {
             let hit = |(hit, rank): (&Hit, usize)| {
                 let (id, score) = (searcher.doc_id(hit.doc).into_owned(), Score::F32(hit.score).as_read());
                 Pooled { id, rank, score }
@@ -272,12 +273,12 @@ fn hits_of_index(
             found.push(QueryHits { query_id: query.id.clone(), hits });
         }
         bar.set(found.len() as u64);
-    }
+        Ok(())
+    };
+    let searched: crate::Result<()> = job.run(SearchJob::QUERIES, take);
+    searched?;
     Ok(found)
 }
-
-/// Queries that are searched at a time.
-const QUERIES_PER_BLOCK: usize = 1024;
 
 fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<(), Remedied> {
     let Some(judged) = args.qrels.qrels.as_ref().filter(|_| args.scores.new_positive_score.is_none()) else {

@@ -1,5 +1,7 @@
 //! Where parsed lines of a run go: checked, grouped by query.
 
+use std::mem;
+
 use indexmap::map::Entry;
 use toller_ir::{Position, Run, RunEntry};
 use xxhash_rust::xxh3::xxh3_64;
@@ -121,24 +123,19 @@ impl RunBuilder {
                 }
             }
         }
+        let lines = mem::take(&mut self.lines);
         let line = |query: usize, entry: usize| {
-            self.lines.get(query).and_then(|lines| lines.get(entry)).copied().unwrap_or_default()
+            lines.get(query).and_then(|lines| lines.get(entry)).copied().unwrap_or_default()
         };
         duplicates.sort_unstable_by_key(|(query, later, _)| line(*query, *later));
-        let wrongs: Vec<_> = duplicates
-            .iter()
-            .map(|(query, later, first)| {
-                let (first, later) = (line(*query, *first), (*later, line(*query, *later)));
-                let (id, entries) =
-                    self.run.queries.get_index(*query).map_or(("", &[][..]), |(id, e)| (id, e));
-                let document = entries.get(later.0).map_or("", |entry| entry.doc_id.as_str());
-                let first = (self.position)(first);
-                let found = format!("document {document} for query {id}, which is on {first} too");
-                (Wrong::new(BadKind::DuplicateHit, found, "each document once a query"), later.1)
-            })
-            .collect();
-        for (wrong, line) in wrongs {
-            let error = wrong.at(self.place(line));
+        for (query, later, first) in &duplicates {
+            let (first, at) = (line(*query, *first), line(*query, *later));
+            let (id, entries) = self.run.queries.get_index(*query).map_or(("", &[][..]), |(id, e)| (id, e));
+            let document = entries.get(*later).map_or("", |entry| entry.doc_id.as_str());
+            let first = (self.position)(first);
+            let found = format!("document {document} for query {id}, which is on {first} too");
+            let wrong = Wrong::new(BadKind::DuplicateHit, found, "each document once a query");
+            let error = wrong.at(self.place(at));
             self.skipped.take(error, self.keep_first)?;
         }
         duplicates.sort_unstable();

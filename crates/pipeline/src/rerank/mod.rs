@@ -19,6 +19,7 @@ mod feed;
 mod options;
 mod order;
 mod reranker;
+mod retrieve;
 mod scorer;
 mod searcher;
 mod stream;
@@ -27,6 +28,7 @@ pub use cache::ScoreCache;
 pub use error::RerankError;
 pub use options::{Aggregate, Combine, PassageWindows, RerankOptions, Unavailable};
 pub use reranker::{Candidates, Ranked, RerankReport, Reranked, Reranker};
+pub use retrieve::{RetrieveJob, Retrieved};
 pub use searcher::RerankedSearcher;
 
 /// Says whether work is to stop. It is asked after each batch of pairs.

@@ -1,9 +1,12 @@
 //! Rerankers: models, a collection's texts, and how scores become rankings.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use toller_corpus::Score;
 use toller_encoder::CrossEncoder;
+use toller_ir::{Hit, Query, Ranking, Searcher};
 use toller_texts::Texts;
 
 use super::Stop;
@@ -159,6 +162,34 @@ impl Reranker {
     pub fn pair_count(&self, candidates: &[Candidates<'_>]) -> u64 {
         let pairs: usize = candidates.iter().map(|query| query.hits.len().min(self.options.depth)).sum();
         (pairs * self.models.len()) as u64
+    }
+
+    /// Reorders what `searcher` found for queries, and keeps the `k` best hits of each. Scores count as a
+    /// reader of the first stage's run would get them, so that the result is that of reranking the run.
+    ///
+    /// # Errors
+    /// As [`Reranker::rerank`].
+    pub fn rerank_rankings(
+        &self,
+        searcher: &dyn Searcher,
+        queries: &[Query],
+        found: &[Ranking],
+        k: usize,
+        stop: Stop<'_>,
+    ) -> Result<(Vec<Ranking>, RerankReport), RerankError> {
+        let ids = |ranking: &Ranking| ranking.hits.iter().map(|hit| searcher.doc_id(hit.doc)).collect();
+        let ids: Vec<Vec<Cow<'_, str>>> = found.iter().map(ids).collect();
+        let candidates = queries.iter().zip(found.iter().zip(&ids)).map(|(query, (ranking, ids))| {
+            let scores = ranking.hits.iter().map(|hit| Score::F32(hit.score).as_read());
+            let hits = ids.iter().map(AsRef::as_ref).zip(scores).collect();
+            Candidates { query_id: &query.id, query_text: Some(&query.text), hits }
+        });
+        let reranked = self.rerank(&candidates.collect::<Vec<_>>(), stop, |_| {})?;
+        let ranking = |(first, ranked): (&Ranking, Vec<Ranked>)| Ranking {
+            hits: ranked.iter().take(k).map(|hit| Hit::new(first.hits[hit.place].doc, hit.score)).collect(),
+        };
+        let rankings = found.iter().zip(reranked.queries).map(ranking).collect();
+        Ok((rankings, reranked.report))
     }
 
     /// Reorders the hits of each query. Queries may be given all at once or some at a time; the result is the

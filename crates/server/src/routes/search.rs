@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use toller_ir::{Passage, Query};
+use toller_ir::{Filter, Passage, Query};
 use toller_pipeline::{DocumentLists, QueryFilter, best_part, matched_words};
 use toller_sparse::Explanation;
 use utoipa::ToSchema;
@@ -472,8 +472,8 @@ async fn explain_all(
         let docs = ids.iter().map(|id| ordinals.get(&**searcher, id).ok_or_else(|| missing(id)));
         let docs = docs.collect::<Result<Vec<_>, Failure>>()?;
         let query = Query { text: query, ..Query::default() };
-        let excluded = filter.excluded(std::slice::from_ref(&query));
-        let found = searcher.explain(&query.text, k, &filter.of(&excluded), &docs);
+        let explain = |filter: Filter<'_>| searcher.explain(&query.text, k, &filter, &docs);
+        let found = filter.with(std::slice::from_ref(&query), explain);
         let found = found.map_err(|error| Failure::of(Reason::Backend, &error))?;
         Ok(ids.into_iter().zip(found).map(|(id, found)| explained(id, found)).collect())
     })

@@ -103,7 +103,7 @@ fn what_is_no_index_is_left_alone() -> Outcome {
     assert!(matches!(build_texts(path, &texts, overwrite), Err(SparseError::DirectoryInUse { .. })));
     fs::remove_file(path.join("thesis.tex"))?;
     // What a killed build leaves.
-    for name in ["postings.bin", ".terms.bin.9bTw1C.tmp", "manifest.json.tmp", ".lock"] {
+    for name in ["postings.bin", ".terms.bin.9bTw1C.tmp", ".manifest.json.Zk30xQ.tmp", ".lock"] {
         fs::write(path.join(name), "half")?;
     }
     build_texts(path, &texts, PLAIN)?;

@@ -16,8 +16,7 @@ fn litter(directory: &Path, seed: usize) -> std::io::Result<()> {
     let names = [
         ".manifest.json.Zk30xQ.tmp", ".shard-00000.safetensors.aaaaaa.tmp",
         ".shard-00003.safetensors.9bTw1C.tmp", "shard-99999.safetensors",
-        // As earlier versions named it.
-        "shard-100000.safetensors.tmp",
+        ".shard-100000.safetensors.k3Xw0b.tmp",
     ];
     names
         .iter()
@@ -85,8 +84,6 @@ fn every_state_on_disk_is_resumed() -> TestResult {
         vec![],
         vec![(".lock".to_owned(), vec![])],
         vec![(".lock".to_owned(), vec![]), (".manifest.json.Zk30xQ.tmp".to_owned(), b"{".to_vec())],
-        // As earlier versions named it.
-        vec![(".lock".to_owned(), vec![]), ("manifest.json.tmp".to_owned(), b"{".to_vec())],
     ];
     for (done, manifest) in manifests.iter().enumerate() {
         let mut before: Vec<(String, Vec<u8>)> = vec![(".lock".to_owned(), vec![])];
@@ -210,7 +207,7 @@ fn a_manifest_cut_short_is_replaced_where_nothing_else_is_foreign() -> TestResul
     let store = directory.path();
     write(store, spec(7))?;
     let whole = files(store)?;
-    fs::write(store.join("shard-00001.safetensors.tmp"), "left")?;
+    fs::write(store.join(".shard-00001.safetensors.9bTw1C.tmp"), "left")?;
     for cut in ["", "{", "{\n  \"format\": \"toll"] {
         fs::write(store.join("manifest.json"), cut)?;
         for found in [error(open(store))?, error(StoreWriter::create_or_resume(store, spec(7)))?] {

@@ -1,7 +1,7 @@
 //! `toller bench retrieve`: how fast queries are searched and reranked here, all together and one alone.
 
 use std::io::Write;
-use std::sync::atomic::AtomicBool;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use toller_bench::figures::grouped;
 use toller_bench::{Timings, measure};
 use toller_corpus::TrecRunWriter;
 use toller_ir::counted;
-use toller_pipeline::rerank::RerankReport;
+use toller_pipeline::SearchJob;
+use toller_pipeline::rerank::{RerankReport, RetrieveJob, Retrieved};
 use toller_simd::Isa;
 
 use super::options::TimeArgs;
 use super::output::{LATENCY_HEADER, Table, latency_cells, timings_json};
-use crate::commands::rerank::Journal;
-use crate::commands::retrieve::{RetrievalArgs, Stages};
+use crate::commands::retrieve::RetrievalArgs;
 use crate::commands::search::KeptRuns;
 use crate::engine;
 use crate::error::{Failure, Remedied, UsageError};
@@ -66,28 +66,18 @@ pub fn run(args: &BenchRetrieveArgs, threads: usize, ui: &Ui) -> crate::Result<(
     }
     let opened = began.elapsed();
 
-    let stages = Stages {
-        sources: &sources,
-        reranker: &reranker,
-        searched: args.retrieval.searched(),
-        k: args.retrieval.k as usize,
-        // A round that has begun is measured to its end.
-        stop: &AtomicBool::new(false),
-    };
-    let quiet = ui.silent();
+    let job = args.retrieval.job(&sources, &reranker);
     let bar = ui.progress("measuring", "figures", 2);
     let together = StageTimes::measure(&args.time.budget(MIN_ROUNDS), |_| {
         interrupt::check(&stop, "nothing was printed")?;
-        scratch_run(|run| {
-            let times = stages.run(run, &Journal::Nowhere, &quiet)?;
-            Ok((Duration::from_secs_f64(times.search_secs), times.reranked))
-        })
+        retrieve(&job)
     })?;
     bar.set(1);
     let alone = StageTimes::measure(&args.time.budget(MIN_QUERIES), |round| {
         interrupt::check(&stop, "nothing was printed")?;
         let query = &sources.queries[round % sources.queries.len()];
-        scratch_run(|run| stages.run_one(query, run))
+        let search = SearchJob { queries: slice::from_ref(query), ..job.search };
+        retrieve(&RetrieveJob { search, ..job })
     })?;
     drop(bar);
 
@@ -144,15 +134,20 @@ impl StageTimes {
     }
 }
 
-/// Writes a run to a temporary file.
-fn scratch_run<T>(
-    work: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> crate::Result<T>,
-) -> crate::Result<T> {
+/// Retrieves, and writes the run to a temporary file. Gives the time of the first stage, and what the second
+/// did. A round that has begun is measured to its end.
+fn retrieve(job: &RetrieveJob<'_>) -> crate::Result<(Duration, RerankReport)> {
     let mut file = std::io::BufWriter::new(tempfile::tempfile()?);
-    let mut run = TrecRunWriter::new(&mut file as &mut dyn Write, "the temporary run", "toller")?;
-    let done = work(&mut run)?;
+    let mut run = TrecRunWriter::new(&mut file, "the temporary run", "toller")?;
+    let (mut searched, mut all) = (Duration::ZERO, RerankReport::default());
+    job.run(&|| false, |Retrieved { queries, rankings, search, reranked, .. }| {
+        run.write_rankings(queries, &rankings, job.search.searcher)?;
+        searched += search;
+        all.add(reranked);
+        Ok::<_, Failure>(())
+    })?;
     run.finish()?;
-    Ok(done)
+    Ok((searched, all))
 }
 
 /// What was measured, to be printed.

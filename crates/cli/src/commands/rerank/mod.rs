@@ -118,7 +118,7 @@ fn rerank(
         out.write_query(query.query_id, hits)?;
     }
     if let Some(directory) = &args.keep_model_scores {
-        model_scores::write(directory, &args.reranker.models, &candidates, &reranked)?;
+        model_scores::write(directory, &args.output, &args.reranker.models, &candidates, &reranked)?;
     }
     Ok((reranked, reranker))
 }

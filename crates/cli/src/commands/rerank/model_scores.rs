@@ -2,22 +2,24 @@
 
 use std::fs;
 
-use toller_corpus::TrecRunWriter;
-use toller_files::{AtomicFile, FileError};
+use toller_files::{AtomicFile, CompleteFile, FileError};
 use toller_pipeline::rerank::{Candidates, Reranked};
 
 use crate::args::paths::{ModelName, OutputPath, last_part};
+use crate::args::run_output::RunOutputArgs;
 
 /// Writes a run for each model: the hits that it scored, by its own scores, ties in the first stage's order.
 pub(super) fn write(
     directory: &OutputPath,
+    output: &RunOutputArgs,
     models: &[ModelName],
     candidates: &[Candidates<'_>],
     reranked: &Reranked,
 ) -> crate::Result<()> {
     fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+    let mut complete = Vec::new();
     for (path, (model, scores)) in files(directory, models).zip(models.iter().zip(&reranked.model_scores)) {
-        let mut run = TrecRunWriter::new(AtomicFile::create(&*path)?, &path, &tag(model))?;
+        let mut run = output.tagged_writer(AtomicFile::create(&*path)?, &path, &tag(model))?;
         for (query, scores) in candidates.iter().zip(scores) {
             let scored = query.hits.iter().zip(scores);
             let mut hits: Vec<(&str, f32)> =
@@ -26,9 +28,9 @@ pub(super) fn write(
             hits.sort_by(|a, b| b.1.total_cmp(&a.1));
             run.write_query(query.query_id, hits)?;
         }
-        run.finish()?.commit()?;
+        complete.push(run.finish()?.complete()?);
     }
-    Ok(())
+    Ok(complete.into_iter().try_for_each(CompleteFile::commit)?)
 }
 
 /// The file of each model.

@@ -12,10 +12,9 @@ use toller_engine::Engine;
 use toller_ir::Setting;
 use toller_nn::Precision;
 use toller_pipeline::fusion::Fusion;
-use toller_pipeline::rerank::{Reranker, ScoreCache};
+use toller_pipeline::rerank::{Reranker, RetrieveJob, ScoreCache};
 
 use self::report::Report;
-pub(super) use self::stages::Stages;
 use crate::args::cross_encoder::ScoringArgs;
 use crate::args::device::ComputeArgs;
 use crate::args::paths::{Inputs, ModelName, OutputPath};
@@ -154,9 +153,10 @@ impl RetrievalArgs {
         self.sources.inputs().and_files(&reranking.corpus).and_directories(reranking.directories())
     }
 
-    /// Hits of the first stage: enough to return and to rerank.
-    pub(super) fn searched(&self) -> usize {
-        self.k.max(self.reranking.depth) as usize
+    /// Both stages. The first finds enough hits to return and to rerank.
+    pub(super) fn job<'a>(&self, sources: &'a Sources, reranker: &'a Reranker) -> RetrieveJob<'a> {
+        let search = sources.job(self.k.max(self.reranking.depth) as usize);
+        RetrieveJob { search, reranker, k: self.k as usize }
     }
 
     /// Opens what is searched, and the reranker.
@@ -195,14 +195,7 @@ fn retrieve(
     reranker.cache = journal.open(&reranker, ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
     let retrieving = Instant::now();
-    let stages = Stages {
-        sources: &sources,
-        reranker: &reranker,
-        searched: args.retrieval.searched(),
-        k: args.retrieval.k as usize,
-        stop,
-    };
-    let times = stages.run(run, journal, ui);
+    let times = stages::run(&args.retrieval.job(&sources, &reranker), run, journal, stop, ui);
     if times.is_err() {
         journal.abandon(reranker.cache.take());
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toller_corpus::TrecRunWriter;
-use toller_files::{AtomicFile, FileError};
+use toller_files::{AtomicFile, CompleteFile, FileError};
 use toller_ir::{DocOrd, SearchError, SearchRequest, SearchResponse, Searcher, locked};
 
 use crate::args::run_output::RunOutputArgs;
@@ -56,13 +56,14 @@ impl<'a> KeptRuns<'a> {
 
     /// Commits the runs, once every searcher is dropped.
     pub(in crate::commands) fn commit(self) -> crate::Result<()> {
+        let mut complete = Vec::new();
         for (path, run) in self.runs {
             let still_written =
                 || Remedied::without_remedy(format!("{} is still being written", path.display()));
             let run = Arc::into_inner(run).ok_or_else(still_written)?;
-            run.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?.commit()?;
+            complete.push(run.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?.complete()?);
         }
-        Ok(())
+        Ok(complete.into_iter().try_for_each(CompleteFile::commit)?)
     }
 }
 

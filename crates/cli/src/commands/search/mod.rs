@@ -12,7 +12,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use toller_corpus::TrecRunWriter;
-use toller_ir::{SearchResponse, Searcher};
+use toller_ir::{Query, SearchResponse, Searcher};
+use toller_pipeline::SearchJob;
 use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
@@ -31,12 +32,6 @@ use crate::ui::Ui;
 
 /// Hits of a query in a run unless --k says otherwise.
 const K: u32 = 1000;
-
-/// The most queries per search: enough to use the machine fully, few enough to show progress.
-const QUERIES_PER_BLOCK: usize = 1024;
-
-/// The most hits in memory, unless a single query has more.
-const HITS_PER_BLOCK: usize = 8 << 20;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("output", |output| output.required(false)))]
@@ -138,16 +133,15 @@ fn search<'a>(
     let prepare_secs = started.elapsed().as_secs_f64();
 
     let searching = Instant::now();
-    let k = args.k();
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let mut found = Found::default();
-    let block = block_of_queries(k, searcher.doc_count());
-    let searched = sources.search(k, block, |block, SearchResponse { rankings, nominated, .. }| {
+    let take = |block: &[Query], SearchResponse { rankings, nominated, .. }| {
         run.write_rankings(block, &rankings, &**searcher)?;
         found.add(block, &rankings, &nominated);
         bar.set(found.queries as u64);
         Ok(())
-    });
+    };
+    let searched: crate::Result<()> = sources.job(args.k()).run(SearchJob::QUERIES, take);
     drop(bar);
     searched?;
     let search_secs = searching.elapsed().as_secs_f64();
@@ -159,9 +153,4 @@ fn search<'a>(
         prepare_secs,
         search_secs,
     })
-}
-
-/// The number of queries per search, for `k` hits among this many documents.
-pub(super) fn block_of_queries(k: usize, documents: usize) -> usize {
-    (HITS_PER_BLOCK / k.min(documents).max(1)).clamp(1, QUERIES_PER_BLOCK)
 }

@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use toller_ir::{SearchRequest, SearchResponse, Searcher};
+use toller_pipeline::SearchJob;
 use toller_shares::{Header, PartialRunWriter};
 use toller_store::Part;
 
+use super::SearchArgs;
 use super::report::{Found, Report};
 use super::sources::query_of_id;
-use super::{SearchArgs, block_of_queries};
 use crate::args::shard::ShardArg;
 use crate::engine;
 use crate::error::UsageError;
@@ -56,15 +57,16 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
             let mut run = PartialRunWriter::new(to, name, &header)?;
             let bar = ui.progress("searching", "queries", queries.len() as u64);
             let mut found = Found::default();
-            for block in queries.chunks(block_of_queries(k, documents)) {
-                let excluded = filter.excluded(block);
-                let request = SearchRequest { queries: block, k, filter: filter.of(&excluded) };
+            let job = SearchJob { searcher: &**searcher, queries: &queries, k, filter: &filter };
+            job.each_block(SearchJob::QUERIES, |block, filter| -> crate::Result<()> {
+                let request = SearchRequest { queries: block, k, filter };
                 let (SearchResponse { rankings, nominated, .. }, identities) =
                     searcher.search_identified(&request)?;
                 run.write_rankings(block, &identities, &rankings, &**searcher)?;
                 found.add(block, &rankings, &nominated);
                 bar.set(found.queries as u64);
-            }
+                Ok(())
+            })?;
             run.finish()?;
             let rows = Part::new(index, of, documents as u64)?.rows(documents as u64);
             Ok(Report {

@@ -1,11 +1,12 @@
-//! What a search needs: opening it, and searching block by block.
+//! What a search needs, and opening it.
 
+use std::slice;
 use std::sync::Arc;
 
 use toller_engine::{Engine, Pooled};
-use toller_ir::{DocOrd, Query, SearchRequest, SearchResponse, Searcher};
+use toller_ir::{DocOrd, Filter, Query, SearchRequest, SearchResponse, Searcher};
 use toller_pipeline::fusion::Fusion;
-use toller_pipeline::{QueryFilter, SparseSearcher};
+use toller_pipeline::{QueryFilter, SearchJob, SparseSearcher};
 use toller_sparse::Explanation;
 
 use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
@@ -79,27 +80,16 @@ impl Sources {
         Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, sparse, queries, filter })
     }
 
-    /// Searches `block` queries at a time and passes the hits on, in the order of the queries.
-    pub(in crate::commands) fn search(
-        &self,
-        k: usize,
-        block: usize,
-        mut take: impl FnMut(&[Query], SearchResponse) -> crate::Result<()>,
-    ) -> crate::Result<()> {
-        for queries in self.queries.chunks(block) {
-            let excluded = self.filter.excluded(queries);
-            let filter = self.filter.of(&excluded);
-            take(queries, self.searcher.search(&SearchRequest { queries, k, filter })?)?;
-        }
-        Ok(())
+    /// The search for all queries.
+    pub(in crate::commands) fn job(&self, k: usize) -> SearchJob<'_> {
+        SearchJob { searcher: &*self.searcher, queries: &self.queries, k, filter: &self.filter }
     }
 
     /// The `k` best hits of a single query.
-    pub(in crate::commands) fn search_one(&self, query: &Query, k: usize) -> crate::Result<SearchResponse> {
-        let queries = std::slice::from_ref(query);
-        let excluded = self.filter.excluded(queries);
-        let filter = self.filter.of(&excluded);
-        Ok(self.searcher.search(&SearchRequest { queries, k, filter })?)
+    pub(super) fn search_one(&self, query: &Query, k: usize) -> crate::Result<SearchResponse> {
+        let queries = slice::from_ref(query);
+        let search = |filter: Filter<'_>| self.searcher.search(&SearchRequest { queries, k, filter });
+        Ok(self.filter.with(queries, search)?)
     }
 
     /// Why `docs` have the scores of [`Sources::search_one`], if only an inverted index is searched.
@@ -110,8 +100,8 @@ impl Sources {
         docs: &[DocOrd],
     ) -> crate::Result<Option<Vec<Explanation>>> {
         let Some(sparse) = &self.sparse else { return Ok(None) };
-        let excluded = self.filter.excluded(std::slice::from_ref(query));
-        Ok(Some(sparse.explain(&query.text, k, &self.filter.of(&excluded), docs)?))
+        let explain = |filter: Filter<'_>| sparse.explain(&query.text, k, &filter, docs);
+        Ok(Some(self.filter.with(slice::from_ref(query), explain)?))
     }
 }
 

@@ -1,0 +1,103 @@
+//! Both stages at the same time: one thread searches some queries ahead, the caller's thread reranks.
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use toller_ir::{Query, Ranking, SearchError};
+
+use super::{RerankError, RerankReport, Reranker, Stop};
+use crate::SearchJob;
+
+/// Queries that go from stage to stage together: enough to keep threads busy with pairs, few enough that
+/// reranking starts soon.
+const QUERIES: usize = 32;
+
+/// Blocks that are searched ahead of reranking, whose hits are in memory.
+const BLOCKS_AHEAD: usize = 2;
+
+/// Queries that are searched, and whose hits are reranked.
+pub struct RetrieveJob<'a> {
+    /// The first stage. Its `k` hits are as many as are reranked and returned, or more.
+    pub search: SearchJob<'a>,
+    /// The second stage.
+    pub reranker: &'a Reranker,
+    /// Hits of a query that are returned, at most.
+    pub k: usize,
+}
+
+/// What was retrieved for a block of queries.
+pub struct Retrieved<'a> {
+    /// The queries.
+    pub queries: &'a [Query],
+    /// The hits of the first stage.
+    pub first_stage: Vec<Ranking>,
+    /// The reranked hits.
+    pub rankings: Vec<Ranking>,
+    /// How long the first stage searched, without waiting for the second.
+    pub search: Duration,
+    /// What the second stage did, and how long, without waiting for the first.
+    pub reranked: RerankReport,
+}
+
+/// The hits of a block of queries, and the time of their search.
+struct Found<'a> {
+    queries: &'a [Query],
+    rankings: Vec<Ranking>,
+    time: Duration,
+}
+
+/// Why the first stage ends early.
+enum Ended {
+    Failed(SearchError),
+    /// The second stage has ended, which reports its own reason.
+    Unheard,
+}
+
+impl From<SearchError> for Ended {
+    fn from(error: SearchError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl<'a> RetrieveJob<'a> {
+    /// Retrieves for all queries. `take` gets the hits of each block, in the order of the queries. The result
+    /// is the same as reranking the run that the first stage writes.
+    ///
+    /// # Errors
+    /// Those of either stage and of `take`; [`RerankError::Stopped`] once `stop` says so.
+    pub fn run<E: From<SearchError> + From<RerankError>>(
+        &self,
+        stop: Stop<'_>,
+        mut take: impl FnMut(Retrieved<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        thread::scope(|scope| {
+            let (sender, found) = sync_channel(BLOCKS_AHEAD);
+            scope.spawn(move || self.search(&sender));
+            // Leaving the loop drops the receiver, which ends the search.
+            for found in found {
+                let Found { queries, rankings: first_stage, time } = found?;
+                let searcher = self.search.searcher;
+                let (rankings, reranked) =
+                    self.reranker.rerank_rankings(searcher, queries, &first_stage, self.k, stop)?;
+                take(Retrieved { queries, first_stage, rankings, search: time, reranked })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The first stage: sends what it finds, or why it failed.
+    fn search(&self, sender: &SyncSender<Result<Found<'a>, SearchError>>) {
+        let mut began = Instant::now();
+        let searched = self.search.run(QUERIES, |queries, response| {
+            let found = Found { queries, rankings: response.rankings, time: began.elapsed() };
+            sender.send(Ok(found)).map_err(|_| Ended::Unheard)?;
+            began = Instant::now();
+            Ok(())
+        });
+        if let Err(Ended::Failed(error)) = searched {
+            // Sending fails if the second stage has ended, which reports its own reason.
+            let _ = sender.send(Err(error));
+        }
+    }
+}
