@@ -305,6 +305,52 @@ fn unfinished_files_of_others_stay() {
     assert!(!workspace.path("work/.recipe-state.json.k3Xw0b.tmp").exists());
 }
 
+/// A variable in the name of an output: each of its values has a file of its own.
+#[test]
+fn a_value_that_was_tried_before_is_up_to_date() {
+    let workspace = workspace();
+    workspace.write(
+        "k1.toml",
+        "[variables]\nk1 = \"0.9\"\nrun = \"bm25-${k1}.run\"\n\n\
+         [steps.index]\ncommand = \"index\"\ncorpus = \"corpus.jsonl\"\nlanguage = \"en\"\noutput = \"index\"\n\n\
+         [steps.bm25]\ncommand = \"search\"\nsparse = \"index\"\nqueries = \"queries.tsv\"\nk1 = \"${k1}\"\n\
+         output = \"${run}\"\n",
+    );
+    let run = |k1: &str| done(&workspace.runs(&format!("run k1.toml --json --set k1={k1}")));
+    assert_eq!(run("0.9"), ["index", "bm25"]);
+    assert_eq!(run("1.2"), ["bm25"]);
+    for known in ["0.9", "1.2"] {
+        assert_eq!(run(known), [""; 0], "{known}");
+        assert!(workspace.path(&format!("k1.work/bm25-{known}.run")).exists());
+    }
+    // A recipe with the same step and another output, in the same folder.
+    let other = workspace.read("k1.toml");
+    workspace.write("other.toml", String::from_utf8(other).unwrap().replace("bm25-${k1}.run", "other.run"));
+    assert_eq!(done(&workspace.runs("run other.toml --json --work k1.work")), ["bm25"]);
+    assert_eq!(run("0.9"), [""; 0]);
+    workspace.write("k1.toml", "[variables]\na = \"${b}\"\nb = \"1\"\n");
+    workspace.toller("run k1.toml").fails(1, &["k1.toml, line 2", "no variable \"b\" before \"a\""]);
+}
+
+/// The tokens of a model are the terms of an index.
+#[test]
+fn the_model_of_an_analyzer_is_an_input() {
+    let workspace = workspace();
+    workspace.write(
+        "recipes/pieces.toml",
+        "[steps.index]\ncommand = \"index\"\ncorpus = \"../corpus.jsonl\"\nanalyzer = \"wordpiece:model\"\n\
+         output = \"index\"\n",
+    );
+    workspace.add_fixture("tiny-bert");
+    fs::rename(workspace.path("tiny-bert"), workspace.path("recipes/model")).unwrap();
+    let run = || done(&workspace.runs("run recipes/pieces.toml --json --work work"));
+    assert_eq!(run(), ["index"]);
+    assert_eq!(run(), [""; 0]);
+    let config = workspace.read("recipes/model/config.json");
+    workspace.write("recipes/model/config.json", [&config[..], b"\n"].concat());
+    assert_eq!(run(), ["index"]);
+}
+
 /// A run is in a report once for each file of judgments.
 #[test]
 fn what_is_expected_names_its_judgments() {

@@ -11,7 +11,7 @@ use toller_ir::{Explain, Remedy, Setting, remedy};
 use crate::{Engine, EngineError};
 
 /// The prefix of the name of a model whose tokens are the terms.
-const WORD_PIECE: &str = "wordpiece:";
+pub const WORD_PIECE: &str = "wordpiece:";
 
 impl Engine {
     /// The analyzer of a name that [`Analyzer::by_name`] knows, or of `wordpiece:MODEL`: the tokens of a

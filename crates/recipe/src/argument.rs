@@ -30,7 +30,12 @@ pub enum Piece {
     /// A directory whose content changes no result.
     Cache(PathBuf),
     /// A model's name, or its directory as the recipe has it.
-    Model(String),
+    Model {
+        /// What comes before it on the command line.
+        after: &'static str,
+        /// The name or directory.
+        name: String,
+    },
     /// A value in a report that another step writes.
     Reported {
         /// The report.
@@ -46,7 +51,8 @@ impl Piece {
     #[must_use]
     pub(super) fn on_command_line(&self, folder: &Path, reported: &str) -> OsString {
         match self {
-            Self::Text(text) | Self::Model(text) => text.into(),
+            Self::Text(text) => text.into(),
+            Self::Model { after, name } => format!("{after}{name}").into(),
             Self::Input(path) => path.into(),
             Self::Upstream(path) | Self::Output(path) | Self::Cache(path) => folder.join(path).into(),
             Self::Reported { .. } => reported.into(),

@@ -86,18 +86,28 @@ impl Planner<'_> {
                 path if self.outputs.writer(&path).is_some() => Piece::Upstream(path),
                 path => Piece::Input(self.relative_to_recipe(path)),
             },
-            Takes::Model => {
-                let path = self.variables.in_path(text);
-                match self.outputs.writer(&path) {
-                    Some(_) => Piece::Upstream(path),
-                    None => {
-                        let near = self.relative_to_recipe(path.clone());
-                        let directory = if near.is_dir() { near } else { path };
-                        Piece::Model(directory.to_string_lossy().into_owned())
+            Takes::Model => match self.variables.in_path(text) {
+                path if self.outputs.writer(&path).is_some() => Piece::Upstream(path),
+                path => self.model("", path),
+            },
+            Takes::ModelAfter(after) => {
+                match text.strip_prefix(after).map(|name| self.variables.in_path(name)) {
+                    None => Piece::Text(self.variables.in_text(text)),
+                    Some(path) if self.outputs.writer(&path).is_some() => {
+                        let message = format!("{:?} takes a model that no step makes", option.name);
+                        return Err(self.recipe.bad(line, message, "name the model that is trained there"));
                     }
+                    Some(path) => self.model(after, path),
                 }
             }
         })
+    }
+
+    /// A model that no step makes: a directory next to the recipe, or a name.
+    fn model(&self, after: &'static str, path: PathBuf) -> Piece {
+        let near = self.relative_to_recipe(path.clone());
+        let directory = if near.is_dir() { near } else { path };
+        Piece::Model { after, name: directory.to_string_lossy().into_owned() }
     }
 
     fn relative_to_recipe(&self, path: PathBuf) -> PathBuf {

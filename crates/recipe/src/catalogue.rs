@@ -61,6 +61,8 @@ pub enum Takes {
     Cache,
     /// A model: a directory, or a name.
     Model,
+    /// The same after this prefix; other values are no models.
+    ModelAfter(&'static str),
 }
 
 /// Arguments that a command does not take.

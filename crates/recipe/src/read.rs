@@ -14,6 +14,7 @@ use super::expect::{Expected, expect};
 use super::figures::Figures;
 use super::matrix::{Cell, Matrix};
 use super::source::Source;
+use super::variables::Variables;
 
 /// A recipe, checked as far as that needs no knowledge of commands.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +108,20 @@ impl Recipe {
         };
         if let Some(variables) = table.get("variables") {
             for (name, value) in source.entries(source.table(variables, "variables")?) {
-                recipe.variables.push(variable(source, name.get_ref(), value)?);
+                let variable = variable(source, name.get_ref(), value)?;
+                let line = source.line(&value.span());
+                // So none can lead back to itself.
+                let known = |name: &&str| recipe.variables.iter().any(|before| before.name == *name);
+                let default = variable.default.as_deref().unwrap_or_default();
+                if let Some(other) = Variables::names_in(default).find(|name| !known(name)) {
+                    let message = format!("there is no variable {other:?} before {:?}", variable.name);
+                    return Err(source.bad_line(
+                        line,
+                        message,
+                        "a default names variables that come before it",
+                    ));
+                }
+                recipe.variables.push(variable);
             }
         }
         if let Some(matrix) = table.get("matrix") {

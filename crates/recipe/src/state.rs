@@ -9,6 +9,7 @@ use toller_files::{Checksum, FileError, is_sealed, read_regular, write_sealed};
 
 use super::content::Contents;
 use super::error::RecipeError;
+use super::plan::PlannedStep;
 
 /// The file's name.
 pub(super) const FILE: &str = "recipe-state.json";
@@ -17,8 +18,8 @@ pub(super) const FILE: &str = "recipe-state.json";
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct State {
     version: u32,
-    /// By name.
-    pub(super) steps: BTreeMap<String, StepState>,
+    /// By name and outputs, so that a step with a variable in its output has a state for each value.
+    steps: BTreeMap<String, StepState>,
     pub(super) contents: Contents,
     /// The variables that were set from outside.
     #[serde(default)]
@@ -65,6 +66,28 @@ impl State {
         Ok(write_sealed(&directory.join(FILE), self)?)
     }
 
+    /// What is remembered of a step.
+    pub(super) fn of(&self, step: &PlannedStep) -> Option<&StepState> {
+        self.steps.get(&key(step))
+    }
+
+    /// Remembers that a step is begun or finished. Its outputs are no longer those of others.
+    pub(super) fn set(&mut self, step: &PlannedStep, state: StepState) {
+        for other in self.steps.values_mut() {
+            other.outputs.retain(|output, _| !state.outputs.contains_key(output));
+        }
+        self.steps.insert(key(step), state);
+        self.steps.retain(|_, step| !step.outputs.is_empty());
+    }
+
+    /// When an output was finished and with which content, if it is that of a finished step.
+    pub(super) fn finished(&self, output: &Path) -> Option<(Checksum, u64)> {
+        self.steps.values().filter(|step| step.finished).find_map(|step| {
+            let checksum = (*step.outputs.get(output)?)?;
+            Some((checksum, step.finished_at))
+        })
+    }
+
     /// What steps that did not finish were to write.
     pub(super) fn unfinished_outputs(&self) -> impl Iterator<Item = &Path> {
         let unfinished = self.steps.values().filter(|step| !step.finished);
@@ -75,4 +98,9 @@ impl State {
     pub(super) fn owns(&self, output: &Path) -> bool {
         self.steps.values().any(|step| step.outputs.contains_key(output))
     }
+}
+
+fn key(step: &PlannedStep) -> String {
+    let outputs: Vec<String> = step.outputs().map(|output| output.display().to_string()).collect();
+    format!("{}: {}", step.name, outputs.join(", "))
 }

@@ -1,5 +1,6 @@
 //! The values of a recipe's variables.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -24,12 +25,15 @@ impl<'a> Variables<'a> {
         Ok(Self { recipe, set })
     }
 
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
-        let default = || {
-            let variable = self.recipe.variables.iter().find(|variable| variable.name == name);
-            variable.and_then(|variable| variable.default.as_deref())
-        };
-        self.set.get(name).copied().or_else(default)
+    /// What stands for a variable that is not set. It names only variables before this one.
+    fn default(&self, name: &str) -> Option<&str> {
+        let variable = self.recipe.variables.iter().find(|variable| variable.name == name)?;
+        variable.default.as_deref()
+    }
+
+    fn value(&self, name: &str) -> Option<Cow<'_, str>> {
+        let set = self.set.get(name).map(|value| Cow::Borrowed(*value));
+        set.or_else(|| Some(Cow::Owned(self.in_text(self.default(name)?))))
     }
 
     /// The names in `${name}`, in their order.
@@ -58,7 +62,7 @@ impl<'a> Variables<'a> {
         let mut whole = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             match piece.split_once('}').and_then(|(name, rest)| Some((self.value(name)?, rest))) {
-                Some((value, rest)) => whole.extend([value, rest]),
+                Some((value, rest)) => whole.extend([&*value, rest]),
                 None => whole.extend(["${", piece]),
             }
         }
@@ -69,16 +73,27 @@ impl<'a> Variables<'a> {
     pub(super) fn in_path(&self, text: &str) -> PathBuf {
         let path = PathBuf::from(self.in_text(text));
         // A path that is set from outside starts at the current directory.
-        let starts_outside = text.starts_with("${")
-            && Self::names_in(text).next().is_some_and(|name| self.set.contains_key(name));
-        if starts_outside && path.is_relative() {
+        if self.starts_outside(text) && path.is_relative() {
             return std::path::absolute(&path).unwrap_or(path);
         }
         path
     }
 
-    /// The variables without a value that a text names.
-    pub(super) fn unset_in<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
-        Self::names_in(text).filter(|name| self.value(name).is_none())
+    fn starts_outside(&self, text: &str) -> bool {
+        let first = text.strip_prefix("${").and_then(|rest| rest.split_once('}'));
+        first.is_some_and(|(name, _)| {
+            let by_default = || self.default(name).is_some_and(|default| self.starts_outside(default));
+            self.set.contains_key(name) || by_default()
+        })
+    }
+
+    /// The variables without a value that a text names, also in the defaults of others.
+    pub(super) fn unset_in<'t>(&'t self, text: &'t str) -> Vec<&'t str> {
+        let names = Self::names_in(text).filter(|name| !self.set.contains_key(name));
+        let unset = |name: &'t str| match self.default(name) {
+            Some(default) => self.unset_in(default),
+            None => vec![name],
+        };
+        names.flat_map(unset).collect()
     }
 }

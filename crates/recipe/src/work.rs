@@ -101,11 +101,7 @@ impl Work {
     /// # Errors
     /// When the output cannot be read.
     pub fn written_at(&mut self, output: &Path) -> Result<Option<u64>, RecipeError> {
-        let written = self.state.steps.values().find_map(|step| {
-            let checksum = (*step.outputs.get(output)?)?;
-            step.finished.then_some((checksum, step.finished_at))
-        });
-        let Some((checksum, at)) = written else { return Ok(None) };
+        let Some((checksum, at)) = self.state.finished(output) else { return Ok(None) };
         let is_same = self.state.contents.checksum(&self.directory.join(output))? == Some(checksum);
         Ok(is_same.then_some(at))
     }
@@ -125,7 +121,7 @@ impl Work {
             return Ok(Status::Forced);
         }
         let made_of = self.made_of(step, models)?;
-        let Some(before) = self.state.steps.get(&step.name).cloned() else { return Ok(Status::New) };
+        let Some(before) = self.state.of(step).cloned() else { return Ok(Status::New) };
         if before.made_of != made_of {
             return Ok(Status::Changed(differences(&before.made_of, &made_of)));
         }
@@ -182,9 +178,7 @@ impl Work {
         if !step.is_filled_in {
             return Ok(false);
         }
-        let Some(written) =
-            self.state.steps.get(&step.name).and_then(|before| *before.outputs.get(output)?)
-        else {
+        let Some(written) = self.state.of(step).and_then(|before| *before.outputs.get(output)?) else {
             return Ok(true);
         };
         let path = self.directory.join(output);
@@ -223,7 +217,7 @@ impl Work {
         let made_of = self.made_of(step, models)?;
         let outputs = step.outputs().map(|output| (output.to_owned(), None)).collect();
         let begun = StepState { made_of, finished: false, seconds: 0.0, finished_at: 0, outputs };
-        self.state.steps.insert(step.name.clone(), begun);
+        self.state.set(step, begun);
         self.state.write(&self.directory)
     }
 
@@ -243,10 +237,8 @@ impl Work {
         #[expect(clippy::disallowed_methods, reason = "a record of when it was done, which decides nothing")]
         let now = SystemTime::now();
         let finished_at = now.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        if let Some(state) = self.state.steps.get_mut(&step.name) {
-            let made_of = std::mem::take(&mut state.made_of);
-            *state = StepState { finished: true, seconds, finished_at, outputs, made_of };
-        }
+        let made_of = self.state.of(step).map_or_else(Vec::new, |begun| begun.made_of.clone());
+        self.state.set(step, StepState { finished: true, seconds, finished_at, outputs, made_of });
         self.state.write(&self.directory)
     }
 
@@ -304,9 +296,9 @@ impl Work {
                 let content = self.identity(&self.directory.join(path))?;
                 Some(format!("{option} {} {content}", path.display()))
             }
-            Piece::Model(name) => {
+            Piece::Model { after, name } => {
                 let directory = models.get(name).cloned().unwrap_or_else(|| PathBuf::from(name));
-                Some(format!("{option} {}", self.identity(&directory)?))
+                Some(format!("{option} {after}{}", self.identity(&directory)?))
             }
         })
     }

@@ -3,6 +3,7 @@
 use toller_analysis::Analyzer;
 use toller_engine::{Engine, EngineError};
 
+use crate::args::paths::AnalyzerName;
 use crate::error::UsageError;
 
 /// Flags of the commands that turn texts into terms.
@@ -14,14 +15,14 @@ pub struct AnalyzerArgs {
 
     /// Analyzer, instead of a language's: whitespace, standard, jieba, telugu, wordpiece:MODEL
     #[arg(long, value_name = "NAME")]
-    analyzer: Option<String>,
+    analyzer: Option<AnalyzerName>,
 }
 
 impl AnalyzerArgs {
     /// The analyzer. An unknown name is wrong usage.
     pub fn load(&self, engine: &Engine) -> crate::Result<Analyzer> {
         let (flag, name) = match (&self.analyzer, &self.language) {
-            (Some(name), _) => ("--analyzer", name.as_str()),
+            (Some(name), _) => ("--analyzer", &**name),
             (None, Some(language)) => ("--language", language.as_str()),
             (None, None) => {
                 return Err(UsageError::new(

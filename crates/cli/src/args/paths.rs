@@ -65,6 +65,8 @@ values! {
     CachePath: PathBuf => Path, PathBufValueParser, on_disk;
     /// A model: a directory, an id of the Hugging Face hub, or a known name.
     ModelName: String => str, StringValueParser, anything;
+    /// An analyzer: a name, or `wordpiece:` and a model.
+    AnalyzerName: String => str, StringValueParser, anything;
 }
 
 fn anything<T: ?Sized>(_: &T) -> Result<(), String> {

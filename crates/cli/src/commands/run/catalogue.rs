@@ -5,10 +5,11 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser};
+use toller_engine::WORD_PIECE;
 use toller_recipe::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
 
 use crate::args::Cli;
-use crate::args::paths::{CachePath, InputPath, ModelName, OutputPath};
+use crate::args::paths::{AnalyzerName, CachePath, InputPath, ModelName, OutputPath};
 use crate::args::shard::ShardArg;
 use crate::usage;
 
@@ -133,6 +134,8 @@ fn option(argument: &Arg) -> OptionSpec {
         Takes::Cache
     } else if value == TypeId::of::<ModelName>() {
         Takes::Model
+    } else if value == TypeId::of::<AnalyzerName>() {
+        Takes::ModelAfter(WORD_PIECE)
     } else {
         Takes::Value
     };

@@ -51,7 +51,7 @@ impl KnownModels {
 
 fn names(step: &PlannedStep) -> impl Iterator<Item = &str> {
     step.pieces().filter_map(|piece| match piece {
-        Piece::Model(name) => Some(name.as_str()),
+        Piece::Model { name, .. } => Some(name.as_str()),
         _ => None,
     })
 }

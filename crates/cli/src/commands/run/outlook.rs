@@ -77,7 +77,8 @@ impl Outlook {
         };
         let mut lines = missing_lines(self.plan.missing.iter().filter(is_needed), &self.recipe);
         for name in &self.absent_models {
-            let is_needed = |piece: &Piece| matches!(piece, Piece::Model(model) if model == name);
+            let is_needed =
+                |piece: &Piece| matches!(piece, Piece::Model { name: model, .. } if model == name);
             if steps.iter().any(|step| step.pieces().any(is_needed)) {
                 lines.push(format!("the model {name} is not on this machine (from {})", source_of(name)?));
             }
@@ -110,7 +111,7 @@ fn absent_models(plan: &Plan) -> Vec<String> {
     let mut looked: Vec<&str> = Vec::new();
     let mut absent = Vec::new();
     for piece in plan.steps.iter().flat_map(PlannedStep::pieces) {
-        let Piece::Model(name) = piece else { continue };
+        let Piece::Model { name, .. } = piece else { continue };
         if looked.contains(&name.as_str()) || name.contains("${") {
             continue;
         }

@@ -119,7 +119,7 @@ pub(super) fn is_missing_something(step: &PlannedStep, plan: &Plan) -> bool {
     });
     by_name
         || step.pieces().any(|piece| match piece {
-            Piece::Text(text) | Piece::Model(text) => unset(text),
+            Piece::Text(text) | Piece::Model { name: text, .. } => unset(text),
             Piece::Input(path) | Piece::Upstream(path) | Piece::Output(path) | Piece::Cache(path) => {
                 unset(&path.to_string_lossy())
             }
