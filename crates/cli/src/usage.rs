@@ -11,6 +11,9 @@ use crate::error;
 use crate::json::{JsonError, Kind};
 use crate::stdout::stdout;
 
+/// The command that clap adds.
+const HELP: &str = "help";
+
 /// Options of other programs, and what has the same meaning here.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("--batch-size", "--batch-tokens, which counts tokens"),
@@ -48,8 +51,9 @@ const OTHER_NAMES_IN_TRAINING: &[(&str, &str)] = &[
 
 /// Prints what clap found in the arguments of `command`: a usage error, or the help that was asked for, which
 /// is data. Returns the exit status.
-pub fn report(mut error: clap::Error, command: &Command, arguments: &[OsString]) -> u8 {
+pub fn report(error: clap::Error, command: &Command, arguments: &[OsString]) -> u8 {
     let json = wants_json(arguments);
+    let mut error = without_help(&error, command, arguments).unwrap_or(error);
     let command = line_of(command, arguments);
     suggest(&mut error, &command);
     let status = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -79,10 +83,22 @@ fn wants_json(arguments: &[OsString]) -> bool {
     arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
 }
 
-/// The command that the arguments name, as in `toller train dual`.
+/// What the command itself says, where `help` does not know a word: clap suggests similar names only there.
+/// `toller help -h` is help.
+fn without_help(error: &clap::Error, command: &Command, arguments: &[OsString]) -> Option<clap::Error> {
+    let help = arguments.iter().position(|argument| argument == HELP)?;
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let others = arguments.iter().enumerate().filter(|(at, _)| *at != help).map(|(_, argument)| argument);
+    let said = command.clone().try_get_matches_from(others).err()?;
+    (said.kind() == ErrorKind::InvalidSubcommand || !said.use_stderr()).then_some(said)
+}
+
+/// The command that the arguments name, as in `toller train dual`. `help` does not count.
 fn line_of(command: &Command, arguments: &[OsString]) -> String {
     let (mut command, mut line) = (command, command.get_name().to_owned());
-    for argument in arguments.iter().skip(1) {
+    for argument in arguments.iter().skip(1).filter(|argument| *argument != HELP) {
         if let Some(below) = command.find_subcommand(argument) {
             command = below;
             line = format!("{line} {}", below.get_name());
@@ -194,9 +210,12 @@ fn json_line(text: &str, command: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use std::ffi::OsString;
 
-    use super::{OTHER_NAMES, OTHER_NAMES_IN_TRAINING, in_plain_words, line_of, with_hint};
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+
+    use super::{OTHER_NAMES, OTHER_NAMES_IN_TRAINING, in_plain_words, line_of, with_hint, without_help};
     use crate::args::Cli;
     use crate::flags::has_option;
 
@@ -219,6 +238,7 @@ mod tests {
             |arguments: &str| line_of(&toller, &arguments.split(' ').map(Into::into).collect::<Vec<_>>());
         assert_eq!(line("toller -q data dureader label x"), "toller data dureader label");
         assert_eq!(line("toller nonsense"), "toller");
+        assert_eq!(line("toller help data nonsense"), "toller data");
         assert_eq!(
             with_hint("error: bad\n\nFor more information, try '--help'.\n", "toller eval"),
             "error: bad\n\nhint: see `toller eval --help`\n"
@@ -227,6 +247,26 @@ mod tests {
             with_hint("error: bad\n\n  tip: good\n\nUsage: x\n", "x"),
             "error: bad\n\nhint: good\n\nUsage: x\n"
         );
+    }
+
+    #[test]
+    fn help_suggests_similar_names() {
+        let said = |line: &str| {
+            let arguments: Vec<OsString> = line.split(' ').map(Into::into).collect();
+            let mut toller = Cli::command();
+            let error = toller.try_get_matches_from_mut(&arguments).unwrap_err();
+            without_help(&error, &toller, &arguments)
+        };
+        for (line, similar) in [("toller help serch", "'search'"), ("toller -q help data statts", "'stats'")]
+        {
+            let error = said(line).unwrap();
+            assert_eq!(error.kind(), ErrorKind::InvalidSubcommand, "{line}");
+            assert!(error.to_string().contains(similar), "{error}");
+        }
+        assert_eq!(said("toller help -h").unwrap().kind(), ErrorKind::DisplayHelp);
+        for line in ["toller help index nonsense", "toller help", "toller search --nonsense help"] {
+            assert!(said(line).is_none(), "{line}");
+        }
     }
 
     #[test]
