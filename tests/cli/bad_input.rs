@@ -367,7 +367,7 @@ fn wrong_usage_has_another_status_than_failure() {
         (encode, "--format tsv", &["unexpected argument '--format'"]),
         (encode, "--shard 9/8", &["there is no part 9 of 8"]),
         (encode, "--shard 0/8", &["there is no part 0 of 8"]),
-        (encode, "--pooling median", &["known are cls, mean"]),
+        (encode, "--pooling median", &["'median'", "[possible values: cls, mean,"]),
         (encode, "--threads 0", &["'0'", "--threads"]),
         (
             encode,

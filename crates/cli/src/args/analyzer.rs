@@ -9,13 +9,18 @@ use crate::error::UsageError;
 /// Flags of the commands that turn texts into terms.
 #[derive(Debug, clap::Args)]
 pub struct AnalyzerArgs {
-    /// Language of the texts, as an ISO 639-1 code (en, ar, zh); selects its analyzer
-    #[arg(long, value_name = "CODE", conflicts_with = "analyzer")]
+    #[arg(long, value_name = "CODE", help = language_help(), conflicts_with = "analyzer")]
     language: Option<String>,
 
     /// Analyzer, instead of a language's: whitespace, standard, jieba, telugu, wordpiece:MODEL
     #[arg(long, value_name = "NAME")]
     analyzer: Option<AnalyzerName>,
+}
+
+/// With all languages: analyzers whose names are codes of two letters.
+fn language_help() -> String {
+    let languages: Vec<&str> = Analyzer::names().filter(|name| name.len() == 2).collect();
+    format!("Language of the texts, as an ISO 639-1 code; selects its analyzer: {}", languages.join(", "))
 }
 
 impl AnalyzerArgs {

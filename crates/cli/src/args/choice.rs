@@ -33,7 +33,8 @@ pub fn described<T: Copy + Into<&'static str> + Send + Sync + 'static>(
     chosen(choices.iter().map(|(value, help)| ((*value).into(), *help, *value)).collect())
 }
 
-fn chosen<T: Copy + Send + Sync + 'static>(choices: Vec<Choice<T>>) -> impl TypedValueParser<Value = T> {
+/// For clap: one of these values, where they are known only at run time.
+pub fn chosen<T: Copy + Send + Sync + 'static>(choices: Vec<Choice<T>>) -> impl TypedValueParser<Value = T> {
     let possible = choices.iter().map(|(name, help, _)| {
         let value = PossibleValue::new(*name);
         if help.is_empty() { value } else { value.help(*help) }

@@ -112,6 +112,41 @@ mod tests {
         });
     }
 
+    /// The long help of a command, in one line.
+    fn help_of(command: &str) -> String {
+        let mut toller = super::command();
+        toller.build();
+        let mut found = &toller;
+        for name in command.split(' ') {
+            found = found.find_subcommand(name).unwrap();
+        }
+        let help = found.clone().render_long_help().to_string();
+        help.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn values_and_defaults_are_shown() {
+        for (command, shown) in [
+            ("encode", "else mean] [possible values: cls, mean, max, "),
+            ("train dual", "else mean] [possible values: cls, mean, max, "),
+            ("encode", "if they are joined [default: \" \"]"),
+            ("index", "Text between a title and its text [default: \" \"]"),
+            ("train cross", "Text between a title and its text [default: \" \"]"),
+            ("encode", "as by `toller store quantize` [default: none]"),
+            ("mine", "their last hits, of as many as are searched for"),
+            ("analyze", "selects its analyzer: ar, bn, da, "),
+            ("index", ", te, th, tr, zh "),
+        ] {
+            let help = help_of(command);
+            assert!(help.contains(shown), "{shown} is not in {help}");
+        }
+    }
+
+    #[test]
+    fn flags_that_a_command_refuses_are_not_shown() {
+        assert!(help_of("train cross").contains("--dev-run") && !help_of("train dual").contains("--dev-run"));
+    }
+
     #[test]
     fn every_flag_of_a_section_exists() {
         let mut flags = BTreeSet::new();

@@ -1,10 +1,12 @@
 //! The flags that say how a model computes, and loading it.
 
+use clap::builder::TypedValueParser;
 use toller_encoder::{Compute, CrossEncoder, CrossEncoderOptions, TextPooling};
 use toller_engine::{Encoder, EncoderOptions, Engine};
 use toller_hub::ModelSource;
 use toller_nn::Precision;
 
+use super::choice::chosen;
 use super::device::ComputeArgs;
 use super::paths::ModelName;
 use crate::engine::in_flags;
@@ -28,7 +30,7 @@ pub struct ModelArgs {
     pub query_model: Option<ModelName>,
 
     /// How token states become a vector [default: the model's own, else mean]
-    #[arg(long, value_name = "NAME", value_parser = pooling)]
+    #[arg(long, value_name = "NAME", value_parser = pooling())]
     pub pooling: Option<TextPooling>,
 
     /// Scale vectors to unit length, so that inner products are cosines, also where the model does not
@@ -75,11 +77,9 @@ impl ModelArgs {
     }
 }
 
-/// The pooling of that name.
-pub fn pooling(name: &str) -> Result<TextPooling, String> {
-    TextPooling::from_name(name).ok_or_else(|| {
-        format!("known are {}", TextPooling::all().map(TextPooling::name).collect::<Vec<_>>().join(", "))
-    })
+/// For clap: a pooling by its name.
+pub fn pooling() -> impl TypedValueParser<Value = TextPooling> {
+    chosen(TextPooling::all().map(|pooling| (pooling.name(), "", pooling)).collect())
 }
 
 /// Loads the model with this name.

@@ -90,7 +90,7 @@ struct FeedbackArgs {
     #[arg(long, value_name = "X", requires = "rocchio", default_value_t = 0.75, allow_negative_numbers = true, value_parser = weight)]
     rocchio_beta: f32,
 
-    /// Also move queries away from their last hits, of as many as --k asks for
+    /// Also move queries away from their last hits, of as many as are searched for
     #[arg(long, requires = "rocchio")]
     rocchio_use_negative: bool,
 

@@ -50,7 +50,7 @@ pub struct EncodeArgs {
     store_dtype: DType,
 
     /// Also store int8 codes, which searches for few queries read instead of the vectors. They are made when
-    /// all vectors are there, as by `toller store quantize`
+    /// all vectors are there, as by `toller store quantize` [default: none]
     #[arg(long, value_name = "int8|none", value_parser = one_of(CODES))]
     codes: Option<Codes>,
 
@@ -59,7 +59,7 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "join|sep|pair", value_enum, default_value_t = TitleModeName::Join, conflicts_with = "queries")]
     title_mode: TitleModeName,
 
-    /// Text between a title and its text if they are joined [default: a blank]
+    /// Text between a title and its text if they are joined [default: " "]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "queries")]
     title_separator: Option<String>,
 

@@ -39,13 +39,7 @@ pub struct IndexArgs {
     doc_vectors: bool,
 
     /// Text between a title and its text
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = " ",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "TEXT", default_value = " ", allow_hyphen_values = true)]
     title_separator: String,
 
     /// Leave titles out

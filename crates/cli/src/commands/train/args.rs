@@ -155,7 +155,7 @@ pub struct RankingArgs {
     #[arg(long, value_name = "N")]
     pub negatives_per_query: Option<u32>,
 
-    /// Text between a title and its text [default: a blank]
+    /// Text between a title and its text [default: " "]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub title_separator: Option<String>,
 
@@ -200,8 +200,9 @@ pub struct DevArgs {
     pub dev_measures: Option<String>,
 }
 
-/// `toller train dual`.
+/// `toller train dual`. It refuses the flags of what only cross-encoders do.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(mut_arg("dev_run", |run| run.hide(true)), mut_arg("dev_depth", |depth| depth.hide(true)))]
 pub struct DualArgs {
     #[command(flatten)]
     pub train: RankingArgs,
@@ -249,7 +250,7 @@ pub struct DualArgs {
     pub query_max_length: Option<u32>,
 
     /// How token states become a vector [default: the model's own, else mean]
-    #[arg(long, value_name = "NAME", value_parser = pooling)]
+    #[arg(long, value_name = "NAME", value_parser = pooling())]
     pub pooling: Option<TextPooling>,
 
     /// Model of the queries, if it is not --model, which then is the model of the passages
