@@ -148,6 +148,21 @@ mod tests {
     }
 
     #[test]
+    fn summaries_begin_with_a_verb_in_the_imperative() {
+        each(&command(), &mut |command| {
+            let summary = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let first = summary.split(' ').next().unwrap_or_default();
+            assert!(!first.ends_with(['s', ':', ',']), "{}: {summary}", command.get_name());
+        });
+    }
+
+    #[test]
+    fn only_splits_of_bright_are_tasks() {
+        assert!(help_of("data bright").contains("--split <NAME> Build this task only; BRIGHT's"));
+        assert!(help_of("data beir").contains("--split <NAME> Build this split only --known"));
+    }
+
+    #[test]
     fn every_flag_of_a_section_exists() {
         let mut flags = BTreeSet::new();
         each(&command(), &mut |command| {

@@ -70,9 +70,23 @@ impl Cli {
 mod tests {
     use std::collections::HashSet;
 
-    use clap::{Command, CommandFactory};
+    use clap::{Command, CommandFactory, Parser};
 
     use super::Cli;
+
+    #[test]
+    fn flags_that_are_alike_have_both_names_and_forms() {
+        for line in [
+            "compare a b --qrels q --test t",
+            "report a b --qrels q --output page.html --tests t",
+            "mine --run a --queries x y --qrels q --output o",
+            "mine --run a --queries x --queries y --qrels q --output o",
+            "diff a b --qrels q --queries x --queries y",
+        ] {
+            let parsed = Cli::try_parse_from(["toller"].into_iter().chain(line.split(' ')));
+            assert!(parsed.is_ok(), "{line}: {parsed:?}");
+        }
+    }
 
     /// clap itself checks this only in debug builds.
     #[test]

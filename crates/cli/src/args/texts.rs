@@ -26,7 +26,7 @@ use crate::ui::Ui;
     mut_arg("text_column", |column| column.requires("corpus"))
 )]
 pub struct TextsArgs {
-    /// Queries, for their texts: a file or a folder of files; may be given several times
+    /// Queries, for their texts: files or folders of files; may be given several times
     #[arg(long, value_name = "FILE")]
     pub queries: Vec<InputPath>,
 

@@ -31,7 +31,7 @@ pub struct CompareArgs {
     baseline: Option<InputPath>,
 
     /// Tests, separated by commas; letters in tables go by the first
-    #[arg(long, value_parser = one_of(TESTS), value_name = "LIST", value_delimiter = ',', default_value = "t,randomization")]
+    #[arg(long, alias = "test", value_parser = one_of(TESTS), value_name = "LIST", value_delimiter = ',', default_value = "t,randomization")]
     tests: Vec<Test>,
 
     #[command(flatten)]

@@ -31,6 +31,7 @@ use crate::ui::Ui;
 /// a reranker decides which documents are sure enough. The same input and flags give the same file, whatever
 /// the order of the queries.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("queries", |queries| queries.num_args(1..)))]
 pub struct MineArgs {
     /// Runs to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "sparse")]

@@ -53,7 +53,7 @@ pub struct ReportArgs {
     title: Option<String>,
 
     /// The significance test of all pairs of runs
-    #[arg(long, value_parser = one_of(TESTS), default_value = "t")]
+    #[arg(long, alias = "tests", value_parser = one_of(TESTS), default_value = "t")]
     test: Test,
 
     /// Queries to show with their texts: as many losses and as many gains of each run

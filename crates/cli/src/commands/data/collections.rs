@@ -27,7 +27,7 @@ pub struct CollectionArgs {
     #[command(flatten)]
     folder: FolderArgs,
 
-    /// Build this split only; BRIGHT's splits are its tasks
+    /// Build this split only
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
 
@@ -36,11 +36,11 @@ pub struct CollectionArgs {
     known: Option<String>,
 }
 
-/// Lists known collections, shows one, or compares files with it.
+/// List known collections, show one, or compare files with it.
 ///
 /// Without arguments: every known collection, with its passages and the size of its download.
-/// With a name: all that is known of it, its splits and its licence, too. With files, too: reads them, and
-/// compares the counts, and the first and the last identifier.
+/// With a name: all that is known of it, its splits and its licence, too. With files, too: whether the
+/// counts, and the first and the last identifier, are the same.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListArgs {
     /// The name of a collection

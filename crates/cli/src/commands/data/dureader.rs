@@ -33,7 +33,7 @@ pub enum DuReaderCommand {
     Domain(DomainArgs),
 }
 
-/// Makes passages and judgments of DuReader's documents and answers.
+/// Make passages and judgments of DuReader's documents and answers.
 ///
 /// A paragraph is positive if the F1 of any of its spans and an answer reaches the threshold. Paragraphs are
 /// joined to passages; a passage is positive if one of its paragraphs is. Titles are left out. A passage's
@@ -68,7 +68,7 @@ pub struct LabelArgs {
     titles: bool,
 }
 
-/// Pools the first documents of runs as one run, to rerank.
+/// Pool the first documents of runs as one run, to rerank.
 ///
 /// After `toller rerank`, `toller annotate packages --depth 5` takes the best of the pool.
 #[derive(Debug, clap::Args)]
@@ -88,7 +88,7 @@ pub struct PoolArgs {
     input: RunInputArgs,
 }
 
-/// Removes training queries that resemble a development or test query.
+/// Remove training queries that resemble a development or test query.
 ///
 /// The run has the development and test queries as queries, the training queries as documents, and the
 /// similarity by any model as scores: `toller encode` and `search` the training queries, or rerank that run.
@@ -105,7 +105,7 @@ pub struct SimilarArgs {
     #[command(flatten)]
     folder: FolderArgs,
 
-    /// The training queries: a file or a folder of files; may be given several times
+    /// The training queries: files or folders of files; may be given several times
     #[arg(long, value_name = "FILE", required = true)]
     queries: Vec<InputPath>,
 
@@ -123,7 +123,7 @@ pub struct SimilarArgs {
     input: RunInputArgs,
 }
 
-/// Reads dev.json or train.json as published, and its collection.
+/// Read dev.json or train.json as published, and its collection.
 #[derive(Debug, clap::Args)]
 pub struct ReadArgs {
     /// JSON of questions with answer_paragraphs, one a line
@@ -143,7 +143,7 @@ pub struct ReadArgs {
     ids: Option<InputPath>,
 }
 
-/// Writes dev.json as published, from queries, judgments and texts.
+/// Write dev.json as published, from queries, judgments and texts.
 #[derive(Debug, clap::Args)]
 pub struct WriteArgs {
     #[command(flatten)]
@@ -159,7 +159,7 @@ pub struct WriteArgs {
     bad_lines: BadLinesArgs,
 }
 
-/// Writes prediction.json, which the official script evaluates.
+/// Write prediction.json, which the official script evaluates.
 ///
 /// DuReader's own runs (res.top50) have texts as queries and rows as documents: give --queries and --ids.
 #[derive(Debug, clap::Args)]
@@ -192,7 +192,7 @@ pub struct PredictArgs {
     input: RunInputArgs,
 }
 
-/// Builds an out-of-domain set: cMedQA 2 or cCOVID-News.
+/// Build an out-of-domain set: cMedQA 2 or cCOVID-News.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "toller data dureader domain [OPTIONS] --output <DIR>\n           --passages <FILE> --questions <FILE> <NAME>"

@@ -25,7 +25,7 @@ pub enum EntityCommand {
     Results(Box<ResultsArgs>),
 }
 
-/// Makes the questions of each relation from facts, by the paper's templates.
+/// Make the questions of each relation from facts, by the paper's templates.
 ///
 /// Facts are JSON objects, one a line: subject, relation (P19) and object, which is a name or a list of
 /// names. Facts of other than the 24 relations are counted and left out. Training and development questions
@@ -60,7 +60,7 @@ pub struct QuestionsArgs {
     seed: u64,
 }
 
-/// Makes questions in buckets by the popularity of their subjects.
+/// Make questions in buckets by the popularity of their subjects.
 ///
 /// The subjects' frequencies have about the same sum in each bucket of a relation; the first bucket has the
 /// most popular subjects.
@@ -97,7 +97,7 @@ pub struct BucketsArgs {
     seed: u64,
 }
 
-/// Writes what a run retrieved as DPR does: each question with its passages, and which of them have an
+/// Write what a run retrieved as DPR does: each question with its passages, and which of them have an
 /// answer.
 ///
 /// Several files of questions have a file of results each, such as P36.results.json. `toller accuracy`

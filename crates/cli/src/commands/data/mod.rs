@@ -19,31 +19,34 @@ use crate::ui::Ui;
 pub enum DataCommand {
     List(collections::ListArgs),
     Stats(Box<stats::StatsArgs>),
-    /// BEIR: corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, NAME-qrels/SPLIT.tsv or qrels.jsonl
+    /// Build from BEIR's files: corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, NAME-qrels/SPLIT.tsv or
+    /// qrels.jsonl
     Beir(collections::CollectionArgs),
-    /// MS MARCO passage ranking: as published (collection.tsv, queries.SPLIT.tsv, qrels.SPLIT.tsv, TREC DL),
-    /// or as Anserini or ir_datasets have it
+    /// Build from MS MARCO's passage ranking: as published (collection.tsv, queries.SPLIT.tsv,
+    /// qrels.SPLIT.tsv, TREC DL), or as Anserini or ir_datasets have it
     Msmarco(collections::CollectionArgs),
-    /// Mr. TyDi, one language: collection/docs.jsonl, topic.SPLIT.tsv, qrels.SPLIT.txt, or Anserini's topics
-    /// and qrels
+    /// Build from Mr. TyDi's files, one language: collection/docs.jsonl, topic.SPLIT.tsv, qrels.SPLIT.txt, or
+    /// Anserini's topics and qrels
     Mrtydi(collections::CollectionArgs),
     Tydi(tydi::TydiArgs),
-    /// MIRACL, one language: docs-N.jsonl, topics.miracl-v1.0-*.tsv, qrels.miracl-v1.0-*.tsv
+    /// Build from MIRACL's files, one language: docs-N.jsonl, topics.miracl-v1.0-*.tsv,
+    /// qrels.miracl-v1.0-*.tsv
     Miracl(collections::CollectionArgs),
-    /// BRIGHT, one task (--split): documents/TASK-*.parquet and examples/TASK-*.parquet
+    /// Build from BRIGHT's files, one task: documents/TASK-*.parquet and examples/TASK-*.parquet
+    #[command(mut_arg("split", |split| split.help("Build this task only; BRIGHT's splits are its tasks")))]
     Bright(collections::CollectionArgs),
-    /// Tevatron: corpus.jsonl, and SPLIT.jsonl with queries and their passages
+    /// Build from Tevatron's files: corpus.jsonl, and SPLIT.jsonl with queries and their passages
     Tevatron(collections::CollectionArgs),
-    /// DPR's Wikipedia: psgs_w100.tsv, and SPLIT.csv with questions and answers
+    /// Build from DPR's Wikipedia: psgs_w100.tsv, and SPLIT.csv with questions and answers
     Psgs(collections::CollectionArgs),
     Reqa(reading::ReqaArgs),
-    /// DuReader-retrieval: labels, pools, similar queries, its own formats, other domains
+    /// Build DuReader-retrieval: labels, pools, similar queries, its own formats, other domains
     #[command(subcommand)]
     Dureader(dureader::DuReaderCommand),
-    /// T2Ranking: the collection, passages of documents, near duplicates, pairs to judge
+    /// Build T2Ranking: the collection, passages of documents, near duplicates, pairs to judge
     #[command(subcommand)]
     T2ranking(t2ranking::T2RankingCommand),
-    /// EntityQuestions: questions from facts, buckets of popularity, results in DPR's format
+    /// Build EntityQuestions: questions from facts, buckets of popularity, results in DPR's format
     #[command(subcommand)]
     Entityquestions(entity::EntityCommand),
     Paq(Box<paq::PaqArgs>),

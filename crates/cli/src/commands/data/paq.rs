@@ -9,7 +9,7 @@ use crate::args::input::CollectionArgs;
 use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
-/// Samples PAQ's questions about passages of Wikipedia, for training.
+/// Sample PAQ's questions about passages of Wikipedia, for training.
 ///
 /// Passages with several questions are sampled, and one question of each, as EntityQuestions trains on PAQ.
 /// Each split has the questions, the judgments, and both with the passages' texts in Tevatron's format for

@@ -16,11 +16,11 @@ use crate::args::paths::InputPath;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
-/// ReQA: questions retrieve the sentences that answer them.
+/// Build ReQA: questions retrieve the sentences that answer them.
 ///
-/// Reads SQuAD JSON (1.1 or 2) or Natural Questions (JSONL, original or simplified), and writes corpus.jsonl,
-/// queries.jsonl and qrels.txt, and paragraphs.jsonl and paragraphs.qrels.txt for paragraphs. The field
-/// `sentence_breaks`, as XQuAD-R has it, marks the sentences; other paragraphs are split by rules.
+/// The input is SQuAD JSON (1.1 or 2) or Natural Questions (JSONL, original or simplified), the output
+/// corpus.jsonl, queries.jsonl and qrels.txt, and paragraphs.jsonl and paragraphs.qrels.txt for paragraphs.
+/// The field `sentence_breaks`, as XQuAD-R has it, marks the sentences; other paragraphs are split by rules.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReqaArgs {
     /// SQuAD JSON, Hugging Face's rows of it, or files and folders of Natural Questions, compressed or not;
@@ -49,10 +49,10 @@ pub struct ReqaArgs {
     unique_sentences: bool,
 }
 
-/// Paragraph retrieval: questions retrieve the paragraph that they were asked about.
+/// Build paragraph retrieval: questions retrieve the paragraph that they were asked about.
 ///
-/// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), or Hugging Face's rows of
-/// it (JSONL or Parquet), and writes corpus.jsonl, queries.jsonl and qrels.txt.
+/// The input is SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), or Hugging Face's
+/// rows of it (JSONL or Parquet), the output corpus.jsonl, queries.jsonl and qrels.txt.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SquadArgs {
     /// SQuAD JSON, or Hugging Face's rows of it: files, compressed or not, or folders; `-` is stdin

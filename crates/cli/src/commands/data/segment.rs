@@ -14,7 +14,7 @@ use crate::engine;
 use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
-/// Cuts documents into passages after the words that a token classifier finds to be the last of a paragraph.
+/// Cut documents into passages after the words that a token classifier finds to be the last of a paragraph.
 ///
 /// Each threshold of --sigma has a file, sigma-S.jsonl, and a row of the table. `toller train token` trains
 /// the model.

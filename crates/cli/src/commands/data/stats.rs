@@ -18,7 +18,7 @@ use crate::engine;
 use crate::error::{Context, UsageError};
 use crate::ui::Ui;
 
-/// Describes any collection, queries and judgments: lengths, judged and relevant documents of a query,
+/// Describe any collection, queries and judgments: lengths, judged and relevant documents of a query,
 /// grades.
 #[derive(Debug, clap::Args)]
 pub struct StatsArgs {

@@ -25,7 +25,7 @@ pub enum T2RankingCommand {
     Uncertain(UncertainArgs),
 }
 
-/// Keeps one passage of each cluster of near duplicates of a query.
+/// Keep one passage of each cluster of near duplicates of a query.
 ///
 /// The passages of a query are clustered by Ward's method, exactly. Of each cluster that is joined at
 /// distances of at most --distance, the best passage is kept.
@@ -54,7 +54,7 @@ pub struct DeduplicateArgs {
     input: RunInputArgs,
 }
 
-/// Keeps the pairs that a cross-encoder is unsure of, to be judged next.
+/// Keep the pairs that a cross-encoder is unsure of, to be judged next.
 ///
 /// Pairs of a higher score teach a model nothing, and pairs of a lower score are taken for noise.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use super::folder::FolderArgs;
 use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
-/// Builds Mr. TyDi from TyDi QA, by the paper's rules.
+/// Build Mr. TyDi from TyDi QA, by the paper's rules.
 ///
 /// Questions without an answer passage are left out. TyDi's development set becomes the test set, and a
 /// fifth of the training questions the development set. Questions of both sets stay only in training. The

@@ -11,9 +11,9 @@ use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
 pub enum TuneCommand {
-    /// BM25's k1 and b
+    /// Tune BM25's k1 and b
     Bm25(bm25::Bm25Args),
-    /// The weight of the second of two runs that are fused
+    /// Tune the weight of the second of two runs that are fused
     Alpha(alpha::AlphaArgs),
 }
 
