@@ -78,6 +78,19 @@ fn scores_are_compared_in_double_precision_and_ids_break_ties() -> TestResult {
     Ok(())
 }
 
+/// P is of k documents, and not of the retrieved ones, as in ranx.
+#[test]
+fn f1_has_a_cutoff() -> TestResult {
+    let two = qrels(&[("q", "a", 1), ("q", "z", 1)]);
+    let found = run(&[("q", "a", 2.0), ("q", "b", 1.0)]);
+    let measures = parse_measures("SetF SetF@1 f1@10 SetF(beta=0.5)@10")?;
+    let values = evaluate(&two, &found, &measures, &EvalOptions::default())?.aggregates;
+    for (value, expected) in values.iter().zip([0.5, 2.0 / 3.0, 1.0 / 6.0, 0.075 / 0.55]) {
+        assert!((value - expected).abs() < 1e-15, "{values:?}");
+    }
+    Ok(())
+}
+
 /// Exact decimals round half to even, as C's printf does.
 #[test]
 fn values_print_as_in_c() -> TestResult {

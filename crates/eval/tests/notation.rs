@@ -15,7 +15,7 @@ fn canonical_texts_print_as_they_parse() -> Result<(), MeasureError> {
         "SetF(beta=0.5,rel=2)", "SetAP", "NumQ", "NumRet", "NumRet(rel=3)", "NumRel", "NumRelRet",
         "AP(rel=0)", "P(rel=2,judged_only=True)@5", "ERR@20", "RBP(p=0.5,rel=2)",
         "INST(T=2.5,min_rel=1,max_rel=3)", "BPM(max_rel=4)@10", "Compat(p=0.8,normalize=False)",
-        "SetP(relative=True)", "RprecMult@0.2", "GMAP",
+        "SetF(beta=0.5,rel=2)@10", "SetP(relative=True)", "RprecMult@0.2", "GMAP",
     ] {
         let measure: Measure = text.parse()?;
         assert_eq!(measure.to_string(), text);
@@ -59,6 +59,7 @@ fn other_texts_mean_the_same() -> Result<(), MeasureError> {
         ("hit_rate@10", "Success@10"),
         ("r-precision", "Rprec"),
         ("f1", "SetF"),
+        ("f1@10", "SetF@10"),
         ("ndcg_burges@10", "nDCG(dcg='exp-log2')@10"),
         ("dcg_burges", "DCG(dcg='exp-log2')"),
         ("rbp.95", "RBP(p=0.95,rel=1)"),

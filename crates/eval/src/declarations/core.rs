@@ -147,10 +147,10 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
         name: "SetF",
         aliases: &["f1"],
         trec_eval: both("set_F", "set_F", Parameter::Beta),
-        at: At::Nothing,
+        at: At::Optional(Parameter::Cutoff),
         parameters: &[Parameter::Beta, Parameter::Rel, Parameter::JudgedOnly],
         compute: sets::f_measure,
-        summary: "weighted harmonic mean of SetP and SetR",
+        summary: "weighted harmonic mean of precision and recall, of all documents or the first k",
         ..COMMON
     },
     Declaration {

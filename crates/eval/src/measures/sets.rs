@@ -1,6 +1,7 @@
 //! Measures of what was retrieved as a set, without regard to the order.
 
-use super::share;
+use super::{precision as top, share};
+use crate::declarations::Compute;
 use crate::parameters::Parameters;
 use crate::ranking::JudgedRanking;
 
@@ -24,8 +25,12 @@ pub(crate) fn recall(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f64
 }
 
 /// (beta + 1) P R / (beta P + R). As in trec_eval, and unlike in van Rijsbergen's F, beta is not squared.
-/// trec_eval's `set_F`.
+/// trec_eval's `set_F`. With a cutoff, P and R are those of the first k, as in ranx's `f1`.
 pub(crate) fn f_measure(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
+    let (precision, recall): (Compute, Compute) = match parameters.cutoff {
+        Some(_) => (top::precision, top::recall),
+        None => (precision, recall),
+    };
     let precision = precision(ranking, parameters, level);
     let recall = recall(ranking, parameters, level);
     if precision == 0.0 {
