@@ -13,8 +13,25 @@ use crate::error::UsageError;
 use crate::flags::first_given;
 use crate::ui::Ui;
 
+/// Flags of how --dense is read.
+#[derive(Debug, clap::Args)]
+pub struct StoreArgs {
+    /// How to scan the vectors; every way gives the same hits and scores
+    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense")]
+    pub scan: Scan,
+
+    /// Do not verify checksums, nor that identifiers are unique across several stores
+    #[arg(long)]
+    pub no_verify: bool,
+
+    /// Assume that --model made the vectors of a store that was imported without a model
+    #[arg(long, requires = "dense")]
+    pub assume_model: bool,
+}
+
 /// Flags of dense retrieval.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("assume_model", |assumed| assumed.conflicts_with("query_vectors")))]
 pub struct DenseArgs {
     /// Stores to search, as one collection in this order
     #[arg(long, value_name = "STORE", num_args = 1..)]
@@ -28,21 +45,12 @@ pub struct DenseArgs {
     #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "normalize_embeddings", "dim", "dtype"])]
     query_vectors: Option<InputPath>,
 
-    /// How to scan the vectors; every way gives the same hits and scores
-    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense")]
-    pub scan: Scan,
-
-    /// Do not verify checksums, nor that identifiers are unique across several stores
-    #[arg(long)]
-    pub no_verify: bool,
+    #[command(flatten)]
+    pub store_args: StoreArgs,
 
     /// Accept a store of queries for --dense, or of passages for --query-vectors
     #[arg(long, requires = "dense")]
     any_role: bool,
-
-    /// Assume that --model made the vectors of a store that was imported without a model
-    #[arg(long, requires = "dense", conflicts_with = "query_vectors")]
-    assume_model: bool,
 
     #[command(flatten)]
     pub model_args: ModelArgs,
@@ -152,17 +160,17 @@ impl DenseArgs {
         engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
+        let StoreArgs { scan, no_verify, assume_model } = &self.store_args;
         let queries = match &self.query_vectors {
             Some(path) => QuerySource::Store(path.into()),
             None => {
                 let given = self.model.as_ref().map(ToString::to_string);
                 let name = given.map_or_else(|| self.model_of_store(engine, ui), Ok)?;
                 let encoder = model::load(&name, &self.model_args, engine, ui)?;
-                QuerySource::Encoder { encoder, assume_model: self.assume_model }
+                QuerySource::Encoder { encoder, assume_model: *assume_model }
             }
         };
-        let options =
-            DenseOptions { scan: self.scan, device, part, verify: !self.no_verify, any_role: self.any_role };
+        let options = DenseOptions { scan: *scan, device, part, verify: !no_verify, any_role: self.any_role };
         engine.dense(&self.dense, queries, &options).map_err(in_flags)
     }
 }

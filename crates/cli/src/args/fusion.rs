@@ -8,6 +8,22 @@ use toller_pipeline::fusion::{Fusion, METHODS, Method, Missing, Scale};
 use super::choice::{Described, described};
 use crate::error::UsageError;
 
+/// Flags of the fusion of --sparse and --dense.
+#[derive(Debug, clap::Args)]
+pub struct HybridArgs {
+    /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
+    /// the dense scores
+    #[arg(long, value_name = "NAME", value_parser = MethodParser)]
+    pub fusion: Option<&'static Method>,
+
+    /// Hits of --sparse and --dense to fuse
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub fusion_depth: u32,
+
+    #[command(flatten)]
+    pub args: FusionArgs,
+}
+
 /// Flags of a fusion, except its method.
 #[derive(Debug, clap::Args)]
 pub struct FusionArgs {

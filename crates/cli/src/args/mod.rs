@@ -28,6 +28,7 @@ pub mod shard;
 pub mod sources;
 pub mod sparse;
 pub mod statistics;
+pub mod text_index;
 pub mod texts;
 
 use clap::{ArgAction, Parser};

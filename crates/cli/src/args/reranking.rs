@@ -6,11 +6,11 @@ use toller_encoder::CrossEncoderOptions;
 use toller_engine::Engine;
 use toller_ir::Setting;
 use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions, Reranker, Unavailable};
-use toller_texts::TextsOptions;
 
 use super::cross_encoder::CrossEncoderArgs;
-use super::input::{CORPUS_FORMAT, CollectionArgs};
+use super::input::CORPUS_FORMAT;
 use super::paths::{CachePath, InputPath, ModelName};
+use super::text_index::TextIndexArgs;
 use crate::error::{Context, UsageError};
 use crate::interrupt;
 
@@ -61,13 +61,8 @@ pub struct RerankingArgs {
     #[arg(long, value_name = "DIR")]
     pub cache: Option<CachePath>,
 
-    /// Directory of the index of texts by identifier [default: in the cache folder, or next to the collection
-    /// if that cannot be written]
-    #[arg(long, value_name = "DIR")]
-    text_index: Option<CachePath>,
-
     #[command(flatten)]
-    collection: CollectionArgs,
+    text_index: TextIndexArgs,
 
     #[command(flatten)]
     passages: PassageArgs,
@@ -131,7 +126,7 @@ impl RerankingArgs {
 
     /// The directories that are written.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
-        self.cache.iter().chain(&self.text_index).map(|path| &**path)
+        self.cache.as_deref().into_iter().chain(self.text_index.directory())
     }
 
     /// Opens the models of these names, then the texts, whose index can take long to make.
@@ -142,11 +137,7 @@ impl RerankingArgs {
         skip_bad_lines: bool,
         engine: &Engine,
     ) -> crate::Result<Reranker> {
-        let texts = TextsOptions {
-            reading: self.collection.options(skip_bad_lines),
-            directory: self.text_index.as_ref().map(Into::into),
-            cache: None,
-        };
+        let texts = self.text_index.options(skip_bad_lines);
         let load = |name: &ModelName| engine.cross_encoder(name, options);
         let models = models.iter().map(load).collect::<Result<_, _>>()?;
         let files = engine.collection_files(&self.corpus)?;

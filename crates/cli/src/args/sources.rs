@@ -1,11 +1,11 @@
 //! The flags of what is searched, and for which queries.
 
 use toller_ir::Query;
-use toller_pipeline::fusion::{Collections, Fusion, Method};
+use toller_pipeline::fusion::{Collections, Fusion};
 
 use super::dense::DenseArgs;
 use super::filter::FilterArgs;
-use super::fusion::{FusionArgs, MethodParser};
+use super::fusion::HybridArgs;
 use super::input::{BadLinesArgs, QueriesArgs};
 use super::paths::{InputPath, Inputs};
 use super::sparse::SparseArgs;
@@ -14,12 +14,8 @@ use crate::ui::Ui;
 
 /// Flags of what is searched, and for which queries.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("fusion_depth", |depth| depth.requires("fusion")))]
 pub struct SourceArgs {
-    /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
-    /// the dense scores
-    #[arg(long, value_name = "NAME", value_parser = MethodParser)]
-    fusion: Option<&'static Method>,
-
     /// Fuse hits of collections that do not have the same documents
     #[arg(long, requires = "fusion")]
     different_collections: bool,
@@ -42,7 +38,7 @@ pub struct SourceArgs {
     pub sparse: SparseArgs,
 
     #[command(flatten)]
-    fusion_args: FusionArgs,
+    pub hybrid: HybridArgs,
 
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -70,8 +66,8 @@ impl SourceArgs {
 
     fn fusion(&self) -> Result<Option<Fusion>, UsageError> {
         let both = self.sparse.sparse.is_some() && !self.dense.dense.is_empty();
-        match self.fusion {
-            Some(method) if both => Ok(Some(self.fusion_args.fusion(method, 2)?)),
+        match self.hybrid.fusion {
+            Some(method) if both => Ok(Some(self.hybrid.args.fusion(method, 2)?)),
             Some(_) => {
                 Err(UsageError::new("--fusion needs two things to search", "give --sparse and --dense"))
             }
@@ -79,7 +75,7 @@ impl SourceArgs {
                 "--sparse and --dense are searched together, and their hits are fused",
                 "say how, as in --fusion interpolate --alpha 0.5 or --fusion rrf",
             )),
-            None if self.fusion_args.is_given() => {
+            None if self.hybrid.args.is_given() => {
                 Err(UsageError::new("fusion options need --fusion", "give --fusion"))
             }
             None => Ok(None),

@@ -59,10 +59,6 @@ pub struct RetrieveArgs {
 /// Flags of both stages.
 #[derive(Debug, clap::Args)]
 pub(super) struct RetrievalArgs {
-    /// Hits of --sparse and --dense to fuse
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..))]
-    fusion_depth: u32,
-
     /// Cross-encoder to rerank with; several form an ensemble
     #[arg(long, value_name = "M", num_args = 1.., required = true)]
     rerank: Vec<ModelName>,
@@ -167,7 +163,7 @@ impl RetrievalArgs {
         engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<(Sources, Reranker)> {
-        let sources = Sources::open(&self.sources, fusion, self.fusion_depth as usize, kept, engine, ui)?;
+        let sources = Sources::open(&self.sources, fusion, kept, engine, ui)?;
         let machine = self.sources.dense.model_args.compute.clone();
         let machine = ComputeArgs { dtype: self.rerank_dtype.or(machine.dtype), ..machine };
         let options = self.scoring.options(self.rerank_max_length, &machine, engine)?;

@@ -47,10 +47,6 @@ pub struct SearchArgs {
     #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with_all = ["words", "tag", "tab_separated"])]
     shard: Option<ShardArg>,
 
-    /// Hits of --sparse and --dense to fuse
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..))]
-    fusion_depth: u32,
-
     /// Hits to return for each query [default: 1000; 10 where they are shown]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
@@ -128,7 +124,7 @@ fn search<'a>(
     let started = Instant::now();
     let engine = engine::open(ui)?;
     let mut kept = KeptRuns::none();
-    let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, &mut kept, &engine, ui)?;
+    let sources = Sources::open(&args.sources, fusion, &mut kept, &engine, ui)?;
     let Sources { searcher, queries, .. } = &sources;
     let prepare_secs = started.elapsed().as_secs_f64();
 

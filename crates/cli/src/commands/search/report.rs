@@ -70,7 +70,7 @@ impl Report<'_> {
             "queries_per_second": rate,
         });
         if !args.sources.dense.dense.is_empty() {
-            let scan = args.sources.dense.scan;
+            let scan = args.sources.dense.store_args.scan;
             let mean = nominated as f64 / queries.max(1) as f64;
             ui.detail(format!(
                 "--scan {scan}: nominated {mean:.1} vectors a query on average, {most_nominated} at most"

@@ -27,21 +27,19 @@ impl Sources {
     pub(in crate::commands) fn open(
         args: &SourceArgs,
         fusion: Option<Fusion>,
-        depth: usize,
         kept: &mut KeptRuns<'_>,
         engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<Self> {
-        Self::open_for(args, args.read_queries(ui)?, fusion, depth, kept, engine, ui)
+        Self::open_for(args, args.read_queries(ui)?, fusion, kept, engine, ui)
     }
 
-    /// Opens what is searched for `queries`, or for vectors if they are given. If two searchers are fused,
-    /// each contributes its first `depth` hits. `kept` keeps the hits of each and of the fusion.
+    /// Opens what is searched for `queries`, or for vectors if they are given. `kept` keeps the hits of each
+    /// searcher and of the fusion.
     pub(super) fn open_for(
         args: &SourceArgs,
         queries: Option<Vec<Query>>,
         fusion: Option<Fusion>,
-        depth: usize,
         kept: &mut KeptRuns<'_>,
         engine: &Engine,
         ui: &Ui,
@@ -49,7 +47,7 @@ impl Sources {
         let lists = args.filter.read()?;
         let queries = queries.map(|queries| lists.queries(queries, ui)).transpose()?;
         let mut searchers: Vec<(&str, AnySearcher)> = Vec::new();
-        let sparse = args.sparse.open(!args.dense.no_verify, engine)?;
+        let sparse = args.sparse.open(!args.dense.store_args.no_verify, engine)?;
         if let Some(searcher) = &sparse {
             searchers.push((SPARSE_RUN, searcher.clone()));
         }
@@ -70,6 +68,7 @@ impl Sources {
             Some(fusion) => {
                 let searchers = searchers.into_iter().map(|(file, searcher)| kept.keep(file, searcher));
                 let searchers = searchers.collect::<Result<_, _>>()?;
+                let depth = args.hybrid.fusion_depth as usize;
                 let hybrid: AnySearcher = engine.hybrid(searchers, fusion, depth, args.collections())?;
                 (hybrid, "the index or the store")
             }

@@ -36,7 +36,6 @@ use crate::ui::Ui;
     mut_arg("rerank_prompt", |flag| flag.requires("reranker")),
     mut_arg("label", |flag| flag.requires("reranker")),
     mut_arg("activation", |flag| flag.requires("reranker")),
-    mut_arg("fusion_depth", |flag| flag.requires("dense")),
     mut_arg("corpus_format", |flag| flag.requires("corpus")),
     mut_arg("id_column", |flag| flag.requires("corpus")),
     mut_arg("title_column", |flag| flag.requires("corpus")),

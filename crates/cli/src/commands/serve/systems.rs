@@ -4,25 +4,35 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_encoder::CrossEncoder;
-use toller_engine::{DenseOptions, Device, Encoder, Engine, QuerySource, Scan, Searcher};
+use toller_engine::{DenseOptions, Device, Encoder, Engine, QuerySource, Searcher};
 use toller_files::Input;
 use toller_ir::AnyError;
-use toller_pipeline::fusion::{Collections, Fusion, Method, UnknownMethod};
+use toller_pipeline::fusion::{Collections, Fusion, UnknownMethod};
 use toller_pipeline::rerank::{RerankOptions, Unavailable};
 use toller_server::{OpenSystems, Systems};
 use toller_texts::TextsOptions;
 
 use super::known_texts;
 use super::runs::{RunArgs, RunPaths};
-use crate::args::fusion::{FusionArgs, MethodParser};
-use crate::args::input::{BadLinesArgs, CollectionArgs};
-use crate::args::paths::{CachePath, InputPath};
+use crate::args::dense::StoreArgs;
+use crate::args::fusion::HybridArgs;
+use crate::args::input::BadLinesArgs;
+use crate::args::paths::InputPath;
 use crate::args::sparse::SparseArgs;
+use crate::args::text_index::TextIndexArgs;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
+/// What --fusion means where it has a default.
+const FUSION_HELP: &str =
+    "How the hits of --sparse and --dense are fused: a method of `toller fuse` [default: rrf]";
+
 /// Flags of what is searched.
 #[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("fusion", |fusion| fusion.help(FUSION_HELP)),
+    mut_arg("fusion_depth", |depth| depth.requires("dense"))
+)]
 pub(super) struct SystemArgs {
     /// Stores to search, as one collection in this order
     #[arg(long, value_name = "STORE", num_args = 1.., requires = "model")]
@@ -32,28 +42,14 @@ pub(super) struct SystemArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     corpus: Vec<InputPath>,
 
-    /// Directory of the index of texts by identifier [default: in the cache folder, or next to the collection
-    /// if that cannot be written]
-    #[arg(long, value_name = "DIR", requires = "corpus")]
-    text_index: Option<CachePath>,
-
     #[command(flatten)]
-    collection: CollectionArgs,
+    text_index: TextIndexArgs,
 
     #[command(flatten)]
     bad_lines: BadLinesArgs,
 
-    /// How to scan the vectors; every way gives the same hits and scores
-    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense")]
-    scan: Scan,
-
-    /// Do not verify checksums
-    #[arg(long)]
-    no_verify: bool,
-
-    /// Assume that --model made the vectors of a store that was imported without a model
-    #[arg(long, requires = "dense")]
-    assume_model: bool,
+    #[command(flatten)]
+    store_args: StoreArgs,
 
     /// Hits of each query that the reranker scores where a search asks for it
     #[arg(long, value_name = "N", default_value_t = 100, requires = "reranker", value_parser = clap::value_parser!(u32).range(1..))]
@@ -62,16 +58,8 @@ pub(super) struct SystemArgs {
     #[command(flatten)]
     sparse: SparseArgs,
 
-    /// How the hits of --sparse and --dense are fused: a method of `toller fuse` [default: rrf]
-    #[arg(long, value_name = "NAME", value_parser = MethodParser)]
-    fusion: Option<&'static Method>,
-
-    /// Hits of --sparse and --dense to fuse
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    fusion_depth: u32,
-
     #[command(flatten)]
-    fusion_args: FusionArgs,
+    hybrid: HybridArgs,
 
     #[command(flatten)]
     runs: RunArgs,
@@ -92,7 +80,7 @@ impl SystemArgs {
     pub(super) fn check(&self, has_model: bool, has_reranker: bool) -> Result<(), UsageError> {
         self.sparse.check()?;
         let is_hybrid = self.has_dense() && self.sparse.sparse.is_some();
-        if !is_hybrid && (self.fusion.is_some() || self.fusion_args.is_given()) {
+        if !is_hybrid && (self.hybrid.fusion.is_some() || self.hybrid.args.is_given()) {
             return Err(UsageError::new(
                 "hits are fused of two things to search",
                 "give --sparse and --dense, or leave the flags of fusion out",
@@ -118,8 +106,8 @@ impl SystemArgs {
         let known = || {
             "rrf".parse().map_err(|error: UnknownMethod| UsageError::new(error.to_string(), "give --fusion"))
         };
-        let method = self.fusion.map_or_else(known, Ok)?;
-        Ok(Some(self.fusion_args.fusion(method, 2)?))
+        let method = self.hybrid.fusion.map_or_else(known, Ok)?;
+        Ok(Some(self.hybrid.args.fusion(method, 2)?))
     }
 
     /// What opens everything that is searched; nothing if only models are served.
@@ -135,28 +123,25 @@ impl SystemArgs {
         if !self.has_dense() && self.sparse.sparse.is_none() && self.corpus.is_empty() && runs.is_none() {
             return Ok(None);
         }
+        let verify = !self.store_args.no_verify;
         let plan = Plan {
             models,
             dense: InputPath::all(&self.dense),
             dense_options: DenseOptions {
-                scan: self.scan,
+                scan: self.store_args.scan,
                 device,
-                verify: !self.no_verify,
+                verify,
                 ..DenseOptions::default()
             },
-            assume_model: self.assume_model,
+            assume_model: self.store_args.assume_model,
             sparse: self.sparse.sparse.as_ref().map(PathBuf::from),
-            sparse_options: self.sparse.options(!self.no_verify)?,
+            sparse_options: self.sparse.options(verify)?,
             fusion: self.fusion()?,
-            depth: self.fusion_depth as usize,
+            depth: self.hybrid.fusion_depth as usize,
             rerank_depth: self.rerank_depth as usize,
             cut_queries,
             corpus: engine.collection_files(&self.corpus)?,
-            texts: TextsOptions {
-                reading: self.collection.options(self.bad_lines.skip_bad_lines),
-                directory: self.text_index.as_ref().map(Into::into),
-                cache: None,
-            },
+            texts: self.text_index.options(self.bad_lines.skip_bad_lines),
             engine: engine.clone(),
             ui: ui.clone(),
             runs,

@@ -43,8 +43,7 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
     let engine = engine::open(ui)?;
     let none = Some(Vec::new());
     let mut kept = KeptRuns::none();
-    let sources =
-        Sources::open_for(&args.sources, none, fusion, args.fusion_depth as usize, &mut kept, &engine, ui)?;
+    let sources = Sources::open_for(&args.sources, none, fusion, &mut kept, &engine, ui)?;
     let texts = if args.corpus.is_empty() {
         None
     } else {
