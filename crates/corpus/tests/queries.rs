@@ -251,6 +251,8 @@ fn bad_queries() -> Outcome {
         ("1\t\n", BadKind::EmptyQuery, "a text for query 1"),
         ("1\t  \n", BadKind::EmptyQuery, "query without text"),
         ("\ttext\n", BadKind::EmptyId, "an identifier"),
+        (" 1\ttext\n", BadKind::UnwritableId, "\" 1\", which begins or ends with white space"),
+        ("#1\ttext\n", BadKind::UnwritableId, "\"#1\", which begins with #"),
         ("1\n", BadKind::MissingColumn, "1 column"),
         ("1\ta\tb\n", BadKind::ExtraColumn, "3 columns"),
         ("7\tagain\n", BadKind::DuplicateId, "first in q.tsv, line 1"),
