@@ -1,6 +1,8 @@
 //! `toller analyze`: terms as lines or JSON, from arguments or standard input.
 
-use crate::support::Workspace;
+use std::fs;
+
+use crate::support::{Finished, Workspace};
 
 #[test]
 fn terms_are_shown_by_language_and_by_analyzer() {
@@ -44,4 +46,30 @@ fn an_unknown_analyzer_is_an_error_that_lists_them() {
     );
     workspace.toller("analyze text").fails(2, &["--language"]);
     workspace.toller("analyze --language en --analyzer jieba text").fails(2, &["cannot be used with"]);
+}
+
+#[test]
+fn the_model_of_an_index_may_have_another_place() {
+    let workspace = Workspace::with_xquad();
+    let index = "index --corpus data/corpus.jsonl --output index --analyzer";
+    workspace.runs(&format!("{index} wordpiece:./tiny-bert"));
+    let mut elsewhere = workspace.command("index-info ../index");
+    Finished::new(elsewhere.current_dir(workspace.path("data")).output().unwrap()).succeeds();
+
+    fs::rename(workspace.path("tiny-bert"), workspace.path("data/moved")).unwrap();
+    let search = "search --sparse index --queries data/queries.jsonl --overwrite --output";
+    let hint = "hint: name the model with `--analyzer wordpiece:MODEL`";
+    for command in [format!("{search} run"), "index-info index".to_owned()] {
+        workspace.toller(&command).fails(1, &["its model is not on this machine", hint]);
+        workspace.runs(&format!("{command} --analyzer wordpiece:data/moved"));
+    }
+    workspace.runs(&format!("{index} wordpiece:data/moved")).says(["nothing to do"]);
+    let other = format!("{search} other --analyzer en");
+    workspace
+        .toller(&other)
+        .fails(1, &["was made with the analyzer wordpiece:", "hint: name the index's own"]);
+    let vain =
+        "search --dense store --model data/moved --queries data/queries.jsonl --output other --analyzer en";
+    workspace.toller(vain).fails(2, &["--analyzer is for sparse retrieval"]);
+    assert!(!workspace.has_trace_of("other"));
 }

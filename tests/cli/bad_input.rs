@@ -27,6 +27,14 @@ fn bad_collections() -> Vec<(&'static str, Vec<u8>, Words)> {
             &["no-id.jsonl, line 2: empty id", "hint: correct the line, or pass --skip-bad-lines"],
         ),
         after_good(
+            "spaced-id.jsonl",
+            br#"{"_id":"b ","text":"two"}"#,
+            &[
+                "spaced-id.jsonl, line 2: unwritable id: found \"b \", which begins or ends with white space",
+                "hint: correct the line, or pass --skip-bad-lines",
+            ],
+        ),
+        after_good(
             "latin1.jsonl",
             b"{\"_id\":\"b\",\"text\":\"caf\xe9\"}",
             &[

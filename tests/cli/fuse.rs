@@ -110,7 +110,9 @@ fn what_cannot_be_fused_is_refused() {
 #[test]
 fn tuning_alpha_finds_what_fuse_and_eval_do() {
     let workspace = workspace();
-    for (method, measure) in [("interpolate", "RR@10"), ("rrf", "nDCG"), ("mr-tydi-script", "AP")] {
+    for (method, measure) in
+        [("interpolate", "RR@10"), ("rrf", "nDCG"), ("rrf --rrf-k 1", "nDCG"), ("mr-tydi-script", "AP")]
+    {
         let grid = "--alphas 0:1:0.25 --k 3 --depth 2";
         let tune =
             format!("tune alpha one.run two.run --qrels qrels --method {method} -m {measure} {grid} --json");
@@ -184,7 +186,7 @@ fn what_cannot_be_tuned_is_refused() {
     let tune = "tune alpha one.run";
     for (code, flags, says) in [
         (2, "--qrels qrels", "2 values required"),
-        (2, "two.run one.run --qrels qrels", "2 values required"),
+        (2, "two.run one.run --qrels qrels", "2 values required for '<RUN> <RUN>' but 3"),
         (2, "two.run", "--qrels"),
         (2, "- --qrels -", "stdin is named twice"),
         (2, "two.run --qrels qrels --alphas 1:0:0.1", "does not go up"),
@@ -192,6 +194,8 @@ fn what_cannot_be_tuned_is_refused() {
         (2, "two.run --qrels qrels --alphas x", "FROM:TO:STEP"),
         (2, "two.run --qrels qrels -m nDGC@10", "nDGC"),
         (2, "two.run --qrels qrels --method borda --normalize none", "no meaning for borda"),
+        (2, "two.run --qrels qrels --rrf-k 1", "leave --rrf-k out, or fuse by rrf"),
+        (2, "two.run --qrels qrels --method rrf --rrf-k -1", "the constant -1"),
         (1, "two.run --qrels unjudged", "none of the 3 queries is judged"),
         (1, "two.run --qrels nothing", "nothing"),
         (1, "two.run --qrels qrels --plot no/plot.svg", "no/plot.svg"),

@@ -195,7 +195,7 @@ fn help_names_every_flag_of_the_command_line() {
         ("fuse", "--method --weights --alpha --k --rrf-k --output --normalize --missing"),
         ("tune", "bm25 alpha"),
         ("tune bm25", "--sparse --queries --qrels --measure --k1 --b --plot --format"),
-        ("tune alpha", "--qrels --measure --alphas --method --plot --format"),
+        ("tune alpha", "--qrels --measure --alphas --method --rrf-k --plot --format"),
         (
             "mine",
             "--run --sparse --qrels --corpus --depth --negatives --per-positive --scores --seed --output",

@@ -45,6 +45,9 @@ named! {
         Malformed = "malformed record",
         /// An identifier that is empty or blank.
         EmptyId = "empty id",
+        /// An identifier that no run can hold: with a tab, a line end, or white space at an end;
+        /// of a query, also with a `#` at its beginning.
+        UnwritableId = "unwritable id",
         /// A query whose text is empty or blank.
         EmptyQuery = "query without text",
         /// A score, rank or grade that is not a finite number of its kind.
@@ -100,7 +103,7 @@ impl BadKind {
             Self::DuplicateHit => {
                 remedy!("remove one of the two; pass {} to use the first of each", Setting::Keep.to("first"))
             }
-            Self::BlankLine | Self::EmptyId | Self::EmptyQuery | Self::BadNumber => {
+            Self::BlankLine | Self::EmptyId | Self::UnwritableId | Self::EmptyQuery | Self::BadNumber => {
                 remedy!("correct the line, or pass {} to count and skip such lines", skip)
             }
         }

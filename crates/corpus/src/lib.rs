@@ -52,5 +52,5 @@ pub use run::{
     read_run, read_run_and_format, read_run_from,
 };
 pub use sample::Sample;
-pub use survey::{Progress, Survey, UnwritableId, survey, survey_table};
+pub use survey::{Progress, SpacedId, Survey, survey, survey_table};
 pub use text::QuotedRows;

@@ -28,23 +28,24 @@ pub struct Survey {
     /// The size and age of each input, for regular files; a later pass gives them to
     /// [`reopen_collection`](crate::reopen_collection).
     pub stamps: Vec<Option<Stamp>>,
-    /// The number of passages (later duplicates included) whose identifiers hold white space. A
-    /// [`TrecRunWriter`](crate::TrecRunWriter) would refuse them after the search, so warn of them before.
-    pub unwritable_ids: u64,
+    /// The number of passages (later duplicates included) whose identifiers hold white space inside. A
+    /// [`TrecRunWriter`](crate::TrecRunWriter) needs tabs between its columns for them, so warn before the
+    /// search.
+    pub spaced_ids: u64,
     /// The first of these.
-    pub first_unwritable_id: Option<UnwritableId>,
+    pub first_spaced_id: Option<SpacedId>,
 }
 
-/// An identifier that a TREC run cannot hold.
+/// An identifier that a TREC run can hold only between tabs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnwritableId {
+pub struct SpacedId {
     /// The identifier.
     pub id: String,
     /// Where its passage is.
     pub place: Place,
 }
 
-impl fmt::Display for UnwritableId {
+impl fmt::Display for SpacedId {
     /// The identifier shortened and quoted, and its place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in {}", excerpt(self.id.as_bytes()), self.place)
@@ -107,7 +108,7 @@ fn survey_of(
     let mut reader = open()?;
     let (mut fingerprinter, mut ids) = (Fingerprinter::new(), DuplicateIds::new());
     let mut passages = 0;
-    let (mut unwritable_ids, mut first_unwritable_id) = (0, None);
+    let (mut spaced_ids, mut first_spaced_id) = (0, None);
     let progress = |passages, reader: &CollectionReader| Progress {
         passages,
         bytes: reader.bytes_read().load(Ordering::Relaxed),
@@ -117,9 +118,8 @@ fn survey_of(
         fingerprinter.push(&passage);
         ids.push(&passage.id, reader.location())?;
         if holds_white_space(&passage.id) {
-            unwritable_ids += 1;
-            first_unwritable_id
-                .get_or_insert_with(|| UnwritableId { id: passage.id.clone(), place: reader.place() });
+            spaced_ids += 1;
+            first_spaced_id.get_or_insert_with(|| SpacedId { id: passage.id.clone(), place: reader.place() });
         }
         passages += 1;
         if passages % PROGRESS_PASSAGES == 0 {
@@ -142,8 +142,8 @@ fn survey_of(
         skipped,
         duplicates: found.again,
         stamps,
-        unwritable_ids,
-        first_unwritable_id,
+        spaced_ids,
+        first_spaced_id,
     })
 }
 

@@ -398,6 +398,7 @@ fn bad_lines_of_jsonl() {
     };
     bad(r#"{"id": "", "text": "b"}"#, BadKind::EmptyId, &["empty id"]);
     bad(r#"{"id": " ", "text": "b"}"#, BadKind::EmptyId, &["\" \""]);
+    bad(r#"{"id": "2\t3", "text": "b"}"#, BadKind::UnwritableId, &["\"2\\t3\", which holds a tab"]);
     bad(r#"{"text": "b"}"#, BadKind::MissingField, &["no identifier", "_id, id, pid or docid"]);
     bad(r#"{"id": null, "text": "b"}"#, BadKind::MissingField, &["no identifier"]);
     bad(r#"{"id": "2"}"#, BadKind::MissingField, &["no text"]);
@@ -425,6 +426,8 @@ fn bad_lines_of_tsv() {
     bad(b"2", BadKind::MissingColumn, &["1 column in \"2\"", "2 tab-separated columns (id, text)"]);
     bad(b"2\tb\tc", BadKind::ExtraColumn, &["3 columns"]);
     bad(b"\tb", BadKind::EmptyId, &[]);
+    bad(b"2 \tb", BadKind::UnwritableId, &["found \"2 \", which begins or ends with white space"]);
+    bad("\u{a0}2\tb".as_bytes(), BadKind::UnwritableId, &["an identifier that a run can hold"]);
     bad(b"2\tb\xff", BadKind::InvalidUtf8, &["0xff as byte 4"]);
     bad(b"2\tb\xe4\xb8", BadKind::InvalidUtf8, &["0xe4"]);
     bad(b"  ", BadKind::BlankLine, &["an empty line"]);

@@ -177,6 +177,12 @@ fn trec_topics_old_and_new() -> Outcome {
     assert_eq!(queries("cran.qry.xml", xml)?, [query("1", "what R&D laws", &[])]);
     let covid = "<topics task=\"COVID\">\n  <topic number=\"1\">\n    <query>coronavirus origin</query>\n    <question>what</question>\n  </topic>\n</topics>";
     assert_eq!(queries("topics.xml", covid)?, [query("1", "coronavirus origin", &[])]);
+    let trials = "<topics task=\"2021 TREC Clinical Trials\">\n<topic number=\"1\">\nA man of 45 &lt; 50\n\
+                  years.\n</topic>\n<topic number='2'>Polio</topic>\n</topics>";
+    let expected = [query("1", "A man of 45 < 50 years.", &[]), query("2", "Polio", &[])];
+    assert_eq!(queries("topics2021.xml", trials)?, expected);
+    let medicine = "<topic number=\"1\">\n<disease>Melanoma</disease>\n<gene>BRAF</gene>\n</topic>";
+    assert_error(queries("topics2017.xml", medicine), &["topics2017.xml, line 1", "no title"]);
     let description = "<top>\n<num> Number: 201\n<desc> Description:\nWhat procedures exist?\n</top>";
     assert_eq!(queries("topics.201-250", description)?, [query("201", "What procedures exist?", &[])]);
     assert_error(
@@ -251,6 +257,8 @@ fn bad_queries() -> Outcome {
         ("1\t\n", BadKind::EmptyQuery, "a text for query 1"),
         ("1\t  \n", BadKind::EmptyQuery, "query without text"),
         ("\ttext\n", BadKind::EmptyId, "an identifier"),
+        (" 1\ttext\n", BadKind::UnwritableId, "\" 1\", which begins or ends with white space"),
+        ("#1\ttext\n", BadKind::UnwritableId, "\"#1\", which begins with #"),
         ("1\n", BadKind::MissingColumn, "1 column"),
         ("1\ta\tb\n", BadKind::ExtraColumn, "3 columns"),
         ("7\tagain\n", BadKind::DuplicateId, "first in q.tsv, line 1"),

@@ -125,17 +125,17 @@ fn duplicates_of_rows_on_several_lines_have_the_lines_of_their_beginnings() {
 }
 
 #[test]
-fn identifiers_that_no_run_can_hold_are_counted() -> Outcome {
-    let (_directory, inputs) = files(&[("a.tsv", "1\tx\n2\ty\n"), ("b.tsv", "3\tx\nd 4\tz\n\u{a0}5\tw\n")]);
+fn identifiers_with_spaces_are_counted() -> Outcome {
+    let (_directory, inputs) = files(&[("a.tsv", "1\tx\n2\ty\n"), ("b.tsv", "3\tx\nd 4\tz\n5\u{a0}6\tw\n")]);
     let options = ReadOptions { format: Some(CollectionFormat::Tsv), ..ReadOptions::default() };
     let found = survey(&inputs, &options, |_| {})?;
-    assert_eq!(found.unwritable_ids, 2);
-    let first = found.first_unwritable_id.ok_or("there is a first")?;
+    assert_eq!(found.spaced_ids, 2);
+    let first = found.first_spaced_id.ok_or("there is a first")?;
     assert_eq!((first.id.as_str(), first.place.position), ("d 4", Position::Line(2)));
     assert_eq!(first.to_string(), format!("\"d 4\" in {}, line 2", inputs[1]));
 
     let found = survey(&inputs[..1], &options, |_| {})?;
-    assert_eq!((found.unwritable_ids, found.first_unwritable_id), (0, None));
+    assert_eq!((found.spaced_ids, found.first_spaced_id), (0, None));
     Ok(())
 }
 

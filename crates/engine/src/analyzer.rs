@@ -1,11 +1,11 @@
 //! Analyzers by name, those of models included.
 
-use std::path::Path;
+use std::path::{Path, absolute};
 use std::sync::Arc;
 
 use toller_analysis::{AnalysisError, Analyzer, Tokenize};
 use toller_encoder::{EncoderError, TextTokenizer};
-use toller_hub::{ModelSource, ResolveError};
+use toller_hub::{ModelSource, Origin, ResolveError};
 use toller_ir::{Explain, Remedy, Setting, remedy};
 
 use crate::{Engine, EngineError};
@@ -15,7 +15,8 @@ pub const WORD_PIECE: &str = "wordpiece:";
 
 impl Engine {
     /// The analyzer of a name that [`Analyzer::by_name`] knows, or of `wordpiece:MODEL`: the tokens of a
-    /// model, which is named as for [`Engine::resolve`].
+    /// model, which is named as for [`Engine::resolve`]. The analyzer's own name has the absolute path of a
+    /// model that is a directory, for an index is searched from elsewhere.
     ///
     /// # Errors
     /// A name that no analyzer has; a model that cannot be found, or whose tokenizer is not BERT's.
@@ -44,8 +45,15 @@ fn analyzer(
     let Some(model) = name.strip_prefix(WORD_PIECE) else {
         return Analyzer::by_name(name).map_err(|source| EngineError::Analyzer(AnalyzerError(source)));
     };
-    let directory = resolve(model)?.directory;
-    Ok(Analyzer::custom(name, Arc::new(WordPieces::load(&directory)?)))
+    let ModelSource { directory, origin } = resolve(model)?;
+    let pieces = Arc::new(WordPieces::load(&directory)?);
+    Ok(match origin {
+        Origin::Directory => {
+            let place = absolute(&directory).unwrap_or(directory);
+            Analyzer::custom(&format!("{WORD_PIECE}{}", place.display()), pieces)
+        }
+        Origin::Known(_) | Origin::Hub { .. } => Analyzer::custom(name, pieces),
+    })
 }
 
 /// A name that no analyzer has.

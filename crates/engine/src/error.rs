@@ -8,7 +8,7 @@ use toller_files::FileError;
 use toller_gpu::DeviceError;
 use toller_hub::ResolveError;
 use toller_index::IndexError;
-use toller_ir::{Command, ErrorPlace, Explain, Remedy, Role, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Role, Setting, remedy};
 use toller_pipeline::PipelineError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::rerank::RerankError;
@@ -124,9 +124,10 @@ impl Explain for EngineError {
             Self::Index(error) => return error.remedy(),
             Self::Sparse(error) => return error.remedy(),
             Self::Analyzer(error) => return error.remedy(),
-            Self::AnalyzerModel { analyzer, .. } => remedy!(
-                "if you trust the index, download the model first: `{}`",
-                Command::Analyze.with(Setting::Analyzer.to(analyzer.clone()))
+            Self::AnalyzerModel { .. } => remedy!(
+                "name the model with `{}`: its directory on this machine or, if you trust the index, a name \
+                 of the hub, from which it is then downloaded",
+                Setting::Analyzer.to("wordpiece:MODEL")
             ),
             Self::Pipeline(error) => return error.remedy(),
             Self::Fusion(error) => return error.remedy(),

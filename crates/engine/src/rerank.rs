@@ -29,7 +29,10 @@ impl Engine {
                 progress(0);
             }
             TextsEvent::Waiting { directory } => self.notify(Event::TextsAwaited { directory }),
-            TextsEvent::Elsewhere { directory } => self.notify(Event::TextsElsewhere { directory }),
+            TextsEvent::Elsewhere { directory } => {
+                self.notify(Event::Finished);
+                self.notify(Event::TextsElsewhere { directory });
+            }
             TextsEvent::Progress(read) => progress(read.bytes),
             TextsEvent::Built { passages, bytes } => {
                 self.notify(Event::Finished);

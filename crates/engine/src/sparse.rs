@@ -23,13 +23,16 @@ pub struct SparseOptions {
     pub scoring: Scoring,
     /// How queries are expanded.
     pub feedback: Option<Feedback>,
+    /// The analyzer, as for [`Engine::analyzer`]; without it, the one that the index names. It makes the same
+    /// terms: its model may have another place.
+    pub analyzer: Option<String>,
     /// Whether checksums are verified.
     pub verify: bool,
 }
 
 impl Default for SparseOptions {
     fn default() -> Self {
-        Self { scoring: Scoring::default(), feedback: None, verify: true }
+        Self { scoring: Scoring::default(), feedback: None, analyzer: None, verify: true }
     }
 }
 
@@ -44,7 +47,7 @@ impl Engine {
         directory: &Path,
         options: &SparseOptions,
     ) -> Result<Arc<Pooled<SparseSearcher>>, EngineError> {
-        let (index, analyzer) = self.open_sparse(directory, options.verify)?;
+        let (index, analyzer) = self.open_sparse(directory, options.analyzer.as_deref(), options.verify)?;
         let searcher = SparseSearcher::new(index, analyzer, options.scoring, options.feedback)?;
         let share = searcher.filtered_share()?;
         if share > MUCH_FILTERED {
@@ -53,17 +56,23 @@ impl Engine {
         Ok(Pooled::new(searcher, &self.threads))
     }
 
-    /// Opens an inverted index, and the analyzer that it was made with.
+    /// Opens an inverted index, and the analyzer that it was made with, or the one of a name, which makes the
+    /// same terms.
     ///
     /// # Errors
     /// As [`Engine::sparse`].
     pub fn open_sparse(
         &self,
         directory: &Path,
+        analyzer: Option<&str>,
         verify: bool,
     ) -> Result<(SparseIndex, Analyzer), EngineError> {
         let index = self.opening(verify, |options| SparseIndex::open(directory, options))?;
-        let analyzer = self.analyzer_here(index.analyzer_name())?;
+        let analyzer = match analyzer {
+            Some(name) => self.analyzer(name)?,
+            None => self.analyzer_here(index.analyzer_name())?,
+        };
+        index.check_analyzer(&analyzer)?;
         Ok((index, analyzer))
     }
 }

@@ -29,8 +29,8 @@ pub struct TextSource {
     texts: u64,
     fingerprint: Fingerprint,
     skipped: SkipReport,
-    /// The number of identifiers that a TREC run cannot hold, and the place of the first.
-    unwritable_ids: Option<(u64, String)>,
+    /// The number of identifiers that hold white space, and the place of the first.
+    spaced_ids: Option<(u64, String)>,
     /// Copies of input that can be read only once.
     _spools: Vec<SpoolGuard>,
 }
@@ -132,7 +132,7 @@ impl Engine {
             kind: Kind::Queries(queries),
             fingerprint: fingerprinter.finish(),
             skipped,
-            unwritable_ids: None,
+            spaced_ids: None,
             _spools: Vec::new(),
         })
     }
@@ -145,7 +145,7 @@ impl TextSource {
         surveyed: Survey,
         spools: Vec<SpoolGuard>,
     ) -> Self {
-        let Survey { unwritable_ids, first_unwritable_id, .. } = surveyed;
+        let Survey { spaced_ids, first_spaced_id, .. } = surveyed;
         Self {
             kind: Kind::Collection {
                 origin,
@@ -156,7 +156,7 @@ impl TextSource {
             texts: surveyed.passages,
             fingerprint: surveyed.fingerprint,
             skipped: surveyed.skipped,
-            unwritable_ids: first_unwritable_id.map(|first| (unwritable_ids, first.to_string())),
+            spaced_ids: first_spaced_id.map(|first| (spaced_ids, first.to_string())),
             _spools: spools,
         }
     }
@@ -179,11 +179,11 @@ impl TextSource {
         &self.skipped
     }
 
-    /// The number of identifiers that a TREC run cannot hold, for their white space, and the place of the
-    /// first.
+    /// The number of identifiers that a TREC run can hold only between tabs, for their white space, and the
+    /// place of the first.
     #[must_use]
-    pub fn unwritable_ids(&self) -> Option<&(u64, String)> {
-        self.unwritable_ids.as_ref()
+    pub fn spaced_ids(&self) -> Option<&(u64, String)> {
+        self.spaced_ids.as_ref()
     }
 
     /// Whether these are passages or queries.

@@ -156,7 +156,6 @@ macro_rules! terms {
 terms! {
     /// What a remedy asks to run.
     Command "a command" {
-        Analyze "analyze": "Show the terms of texts.",
         Convert "convert": "Convert a checkpoint of another framework.",
         Doctor "doctor": "Report what the build and the machine can do.",
         Encode "encode": "Encode texts into a store.",

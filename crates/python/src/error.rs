@@ -215,12 +215,7 @@ fn function(command: Command) -> Option<&'static str> {
         Command::Encode => Some("toller.encode"),
         Command::Index => Some("toller.index"),
         Command::Eval => Some("toller.evaluate"),
-        Command::Analyze
-        | Command::Convert
-        | Command::Doctor
-        | Command::Merge
-        | Command::Pull
-        | Command::Quantize => None,
+        Command::Convert | Command::Doctor | Command::Merge | Command::Pull | Command::Quantize => None,
     }
 }
 

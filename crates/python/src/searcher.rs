@@ -281,7 +281,7 @@ impl PySearcher {
 ///
 /// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu) or ql-jm (with lambda_). `rm3` and
 /// `rocchio` expand queries by their best hits, with Anserini's parameters; both need an index with document
-/// vectors.
+/// vectors. `analyzer` ("wordpiece:MODEL") is for an index whose model has another place now.
 #[pyclass(frozen, extends = PySearcher, module = "toller")]
 pub(crate) struct SparseIndex {
     directory: PathBuf,
@@ -291,7 +291,7 @@ pub(crate) struct SparseIndex {
 impl SparseIndex {
     #[new]
     #[pyo3(signature = (directory, *, ranker="bm25", k1=None, b=None, mu=None, lambda_=None, exact_lengths=false,
-                        rm3=false, rocchio=false, verify=true))]
+                        rm3=false, rocchio=false, analyzer=None, verify=true))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -304,6 +304,7 @@ impl SparseIndex {
         exact_lengths: bool,
         rm3: bool,
         rocchio: bool,
+        analyzer: Option<String>,
         verify: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
         let ranker = parse_ranker(ranker, k1, b, mu, lambda_)?;
@@ -316,7 +317,7 @@ impl SparseIndex {
             (false, true) => Some(Feedback::Rocchio(Rocchio::default())),
             (false, false) => None,
         };
-        let options = SparseOptions { scoring: Scoring { ranker, lengths }, feedback, verify };
+        let options = SparseOptions { scoring: Scoring { ranker, lengths }, feedback, analyzer, verify };
         let path = directory.clone();
         let inner = work::run(py, None, move |session| Ok(session.engine()?.sparse(&path, &options)?))?;
         Ok(PyClassInitializer::from(PySearcher { inner, at_a_time: QUERIES })

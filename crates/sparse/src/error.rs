@@ -138,7 +138,11 @@ impl Explain for SparseError {
                 remedy!("restore the file from a copy, or build the index again with `{}`", overwrite)
             }
             Self::WrongAnalyzer { .. } => {
-                remedy!("search with the analyzer of the index, or build it again with `{}`", overwrite)
+                remedy!(
+                    "name the index's own with {}, or build it again with `{}`",
+                    Setting::Analyzer,
+                    overwrite
+                )
             }
             Self::NoVectors { .. } => remedy!(
                 "build the index with `{}` (`{}` replaces the one that is there)",

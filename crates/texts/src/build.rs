@@ -94,7 +94,6 @@ pub(crate) fn build(
         }
     }
     let (frames, offsets) = frames.finish().map_err(frames_failed)?;
-    frames.commit()?;
     manifest.frames_bytes = offsets.last().copied().unwrap_or_default();
     manifest.fingerprint = fingerprinter.finish().to_string();
 
@@ -106,6 +105,8 @@ pub(crate) fn build(
     manifest.skipped = reader.skipped().total() + written.duplicates;
     manifest.ids = written.file;
     manifest.offsets = write_words(&directory.join(OFFSETS), &offsets)?;
+    // The largest file is the last, so that little is left where a disk is full.
+    frames.commit()?;
     FORMAT.write(&directory.join(MANIFEST), &manifest)?;
     let bytes = manifest.ids.bytes + manifest.offsets.bytes + manifest.frames_bytes;
     on_event(TextsEvent::Built { passages: manifest.passages, bytes });

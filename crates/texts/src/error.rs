@@ -15,6 +15,10 @@ pub enum TextsError {
     /// The system refused an operation on a file.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The index can be written nowhere: not in the cache, not next to the collection, and for this reason
+    /// not in the temporary directory.
+    #[error("{0}")]
+    NoPlace(FileError),
     /// The collection, duplicate identifiers included.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
@@ -67,6 +71,11 @@ impl Explain for TextsError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::File(error) => error.remedy(),
+            Self::NoPlace(_) => Some(remedy!(
+                "the text index needs a disk with room: name a directory with {}, or set TOLLER_CACHE to \
+                 another folder",
+                Setting::TextIndex
+            )),
             Self::Corpus(error) => error.remedy(),
             Self::Changed { .. } | Self::ChangedMeanwhile => {
                 Some("run the same command again, and leave the file as it is meanwhile".into())
@@ -84,7 +93,7 @@ impl Explain for TextsError {
 
     fn place(&self) -> Option<ErrorPlace> {
         match self {
-            Self::File(error) => error.place(),
+            Self::File(error) | Self::NoPlace(error) => error.place(),
             Self::Corpus(error) => error.place(),
             Self::Changed { file, .. } => Some(ErrorPlace { file: file.clone(), position: None }),
             Self::Damaged { path, .. }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use toller_files::{DirectoryLock, Input, names_in, remove_unfinished, unfinished};
+use toller_files::{DirectoryLock, FileError, Input, names_in, remove_unfinished, unfinished};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::TextsError;
@@ -61,10 +61,20 @@ pub(crate) fn lock(directory: &Path, on_wait: impl FnOnce()) -> Result<Directory
     Ok(lock)
 }
 
-/// Whether an error says that a directory cannot be written or locked, so that another is tried.
-pub(crate) fn is_unwritable(directory: &Path, error: &TextsError) -> bool {
-    let TextsError::File(error) = error else { return false };
-    let refused = matches!(error.source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
+/// Whether an error says that a directory cannot be made, written or locked, or that its disk is full, so
+/// that another is tried.
+pub(crate) fn is_unwritable(directory: &Path, error: &FileError) -> bool {
+    let refused = matches!(
+        error.source.kind(),
+        ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+            // A folder above it is missing, is a file, or is a link to nowhere.
+            | ErrorKind::NotFound
+            | ErrorKind::NotADirectory
+            | ErrorKind::AlreadyExists
+    );
     error.path.starts_with(directory) && (refused || error.action == DirectoryLock::ACTION)
 }
 
@@ -78,13 +88,17 @@ mod tests {
     use super::is_unwritable;
 
     #[test]
-    fn a_file_system_without_locks_is_not_written() {
+    fn a_disk_without_locks_or_room_is_left() {
         let directory = Path::new("cache/texts");
         let is_left = |action, kind: ErrorKind| {
-            is_unwritable(directory, &FileError::new(action, directory.join(".lock"), kind.into()).into())
+            is_unwritable(directory, &FileError::new(action, directory.join(".lock"), kind.into()))
         };
         assert!(is_left(DirectoryLock::ACTION, ErrorKind::Unsupported));
         assert!(is_left("create", ErrorKind::PermissionDenied));
-        assert!(!is_left("write", ErrorKind::StorageFull));
+        assert!(is_left("write", ErrorKind::StorageFull));
+        assert!(is_left("write", ErrorKind::QuotaExceeded));
+        assert!(!is_left("write", ErrorKind::InvalidData));
+        let elsewhere = FileError::new("open", "c.tsv", ErrorKind::NotFound.into());
+        assert!(!is_unwritable(directory, &elsewhere));
     }
 }

@@ -80,13 +80,18 @@ impl Texts {
         let cached = options.cache.as_ref().map(|cache| place::in_cache(cache, inputs));
         for directory in cached.into_iter().chain(place::next_to(inputs)) {
             match Self::open_in(&directory, inputs, options, on_event) {
-                Err(error) if place::is_unwritable(&directory, &error) => {
+                Err(TextsError::File(error)) if place::is_unwritable(&directory, &error) => {
                     on_event(TextsEvent::Elsewhere { directory: &directory });
                 }
                 opened => return opened,
             }
         }
-        Self::open_once(inputs, options, on_event)
+        Self::open_once(inputs, options, on_event).map_err(|error| match error {
+            TextsError::File(error) if place::is_unwritable(&std::env::temp_dir(), &error) => {
+                TextsError::NoPlace(error)
+            }
+            error => error,
+        })
     }
 
     /// Keeps an index, and copies of input that can be read only once, as long as the texts live.

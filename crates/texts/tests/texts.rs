@@ -235,6 +235,22 @@ fn what_a_killed_build_leaves_is_cleared_away() {
 
 #[cfg(unix)]
 #[test]
+fn a_cache_that_cannot_be_made_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "c.tsv", "1\tone\n");
+    let nowhere = folder.path().join("link");
+    std::os::unix::fs::symlink(folder.path().join("missing"), &nowhere).unwrap();
+    for cache in [path.join("cache"), path.clone(), nowhere] {
+        let options = TextsOptions { cache: Some(cache), ..TextsOptions::default() };
+        assert_eq!(open(std::slice::from_ref(&path), &options).0.unwrap().len(), 1);
+        let index = folder.path().join(".c.tsv.toller-texts");
+        assert!(index.join("manifest.json").exists(), "next to the collection");
+        fs::remove_dir_all(index).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn where_nothing_can_be_written_an_index_is_temporary() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();

@@ -23,6 +23,14 @@ fn language_help() -> String {
     format!("Language of the texts, as an ISO 639-1 code; selects its analyzer: {}", languages.join(", "))
 }
 
+/// The flag of the commands that search an inverted index.
+#[derive(Debug, clap::Args)]
+pub struct IndexAnalyzerArgs {
+    /// The index's analyzer, where its model has another place now: wordpiece:MODEL
+    #[arg(long, value_name = "NAME")]
+    pub analyzer: Option<String>,
+}
+
 impl AnalyzerArgs {
     /// The analyzer. An unknown name is wrong usage.
     pub fn load(&self, engine: &Engine) -> crate::Result<Analyzer> {

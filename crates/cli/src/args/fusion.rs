@@ -35,17 +35,17 @@ pub struct FusionArgs {
     #[arg(long, value_name = "W,W...", value_delimiter = ',', allow_negative_numbers = true)]
     weights: Vec<f64>,
 
-    /// The constant that rrf adds to ranks [default: 60]
-    #[arg(long, value_name = "K", allow_negative_numbers = true)]
-    rrf_k: Option<f64>,
-
     #[command(flatten)]
     scale: ScaleArgs,
 }
 
-/// Flags of what a method does to scores.
+/// Flags of what a method does to scores and ranks.
 #[derive(Debug, clap::Args)]
 pub struct ScaleArgs {
+    /// The constant that rrf adds to ranks [default: 60]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    rrf_k: Option<f64>,
+
     /// The scale of the scores [default: the method's]
     #[arg(long, value_name = "SCALE", value_parser = described(SCALES))]
     normalize: Option<Scale>,
@@ -71,15 +71,13 @@ const MISSING: &[Described<Missing>] = &[
 impl FusionArgs {
     /// Whether any of the flags is given.
     pub fn is_given(&self) -> bool {
-        let Self { alpha, weights, rrf_k, scale: ScaleArgs { normalize, missing } } = self;
+        let Self { alpha, weights, scale: ScaleArgs { rrf_k, normalize, missing } } = self;
         alpha.is_some() || !weights.is_empty() || rrf_k.is_some() || normalize.is_some() || missing.is_some()
     }
 
     /// The fusion of `lists` rankings by `method`.
     pub fn fusion(&self, method: &Method, lists: usize) -> Result<Fusion, UsageError> {
-        let ScaleArgs { normalize, missing } = self.scale;
-        let fusion = method.with(normalize, missing, self.rrf_k);
-        let mut fusion = fusion.map_err(|error| UsageError::of(&error))?;
+        let mut fusion = self.scale.fusion(method)?;
         fusion.weights = self.weights.clone();
         if let Some(alpha) = self.alpha {
             if lists != 2 {
@@ -94,9 +92,10 @@ impl FusionArgs {
 }
 
 impl ScaleArgs {
-    /// The method, with the scale that was asked for.
+    /// The method, with the scale and the constant that were asked for.
     pub fn fusion(&self, method: &Method) -> Result<Fusion, UsageError> {
-        method.with(self.normalize, self.missing, None).map_err(|error| UsageError::of(&error))
+        let Self { rrf_k, normalize, missing } = *self;
+        method.with(normalize, missing, rrf_k).map_err(|error| UsageError::of(&error))
     }
 }
 

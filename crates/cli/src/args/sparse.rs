@@ -7,6 +7,7 @@ use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
+use super::analyzer::IndexAnalyzerArgs;
 use super::paths::InputPath;
 use crate::error::UsageError;
 use crate::flags::first_given;
@@ -41,6 +42,9 @@ pub struct SparseArgs {
     /// Score with exact document lengths, not Lucene's one-byte lengths
     #[arg(long)]
     exact_lengths: bool,
+
+    #[command(flatten)]
+    analyzer: IndexAnalyzerArgs,
 
     #[command(flatten)]
     feedback: FeedbackArgs,
@@ -204,6 +208,7 @@ impl SparseArgs {
             ("--mu", self.mu.is_some()),
             ("--lambda", self.lambda.is_some()),
             ("--exact-lengths", self.exact_lengths),
+            ("--analyzer", self.analyzer.analyzer.is_some()),
             ("--rm3", self.feedback.rm3),
             ("--rocchio", self.feedback.rocchio),
         ];
@@ -224,6 +229,11 @@ impl SparseArgs {
 
     /// How an index is searched.
     pub fn options(&self, verify: bool) -> Result<SparseOptions, UsageError> {
-        Ok(SparseOptions { scoring: self.scoring()?, feedback: self.feedback.feedback(), verify })
+        Ok(SparseOptions {
+            scoring: self.scoring()?,
+            feedback: self.feedback.feedback(),
+            analyzer: self.analyzer.analyzer.clone(),
+            verify,
+        })
     }
 }

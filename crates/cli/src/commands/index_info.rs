@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 
+use crate::args::analyzer::IndexAnalyzerArgs;
 use crate::args::paths::InputPath;
 use crate::engine;
 use crate::table::{Align, table};
@@ -20,6 +21,9 @@ pub struct IndexInfoArgs {
     #[arg(long = "term", value_name = "TEXT")]
     terms: Vec<String>,
 
+    #[command(flatten)]
+    analyzer: IndexAnalyzerArgs,
+
     /// Do not verify checksums
     #[arg(long)]
     no_verify: bool,
@@ -35,7 +39,8 @@ struct Asked {
 
 /// Prints the statistics.
 pub fn run(args: &IndexInfoArgs, ui: &Ui) -> crate::Result<()> {
-    let (index, analyzer) = engine::open(ui)?.open_sparse(&args.index, !args.no_verify)?;
+    let analyzer = args.analyzer.analyzer.as_deref();
+    let (index, analyzer) = engine::open(ui)?.open_sparse(&args.index, analyzer, !args.no_verify)?;
     let mut asked = Vec::new();
     for term in args.terms.iter().flat_map(|text| analyzer.analyze(text)) {
         let found = index.term(&term)?;

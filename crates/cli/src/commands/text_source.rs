@@ -38,7 +38,7 @@ pub fn collection(
     let source = interrupt::at_once(|| engine.collection(&files, output, reading))?;
     let source = source.with_flag(Setting::Format, CORPUS_FORMAT)?;
     // Better now than after the search.
-    if let Some((count, first)) = source.unwritable_ids() {
+    if let Some((count, first)) = source.spaced_ids() {
         ui.warning(format!(
             "{} with white space ({first}): a TREC run of this collection will need \
              `search --tab-separated`, whose columns are separated only by tabs",

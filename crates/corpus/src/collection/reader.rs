@@ -18,6 +18,7 @@ use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::format::Sniff;
 use crate::locations::Locations;
 use crate::options::{ReadOptions, SkipReport};
+use crate::run::check_writable;
 
 /// Which record a passage is: the index of its input, and the number of the record in it. No two passages
 /// have the same location, even on one line, and locations ascend as passages are read. Show users
@@ -34,8 +35,8 @@ pub struct Location {
 /// file is open and one record in memory at a time.
 ///
 /// Yields each passage, or the error that ends the reading; after an error it yields nothing more.
-/// Identifiers are not empty. Whether they are unique, [`survey`](crate::survey) or
-/// [`DuplicateIds`](crate::DuplicateIds) finds out.
+/// A run can hold each identifier, if need be between tabs. Whether they are unique,
+/// [`survey`](crate::survey) or [`DuplicateIds`](crate::DuplicateIds) finds out.
 pub struct CollectionReader {
     inputs: Vec<Input>,
     /// What messages call them, or the table that is read instead.
@@ -274,8 +275,8 @@ impl CollectionReader {
         }
     }
 
-    /// The passage at the current location. An error when it is to be left out, or when its identifier, or
-    /// the context that is to be read, is missing.
+    /// The passage at the current location. An error when it is to be left out, when no run can hold its
+    /// identifier, or when the context that is to be read is missing.
     fn checked(&mut self, passage: Passage) -> Result<Passage, CorpusError> {
         let id = || excerpt(passage.id.as_bytes());
         if self.left_out.contains(self.location) {
@@ -286,6 +287,7 @@ impl CollectionReader {
             let found = format!("{} before {}", id(), excerpt(passage.text.as_bytes()));
             return Err(self.bad(BadKind::EmptyId, found, "an identifier"));
         }
+        check_writable("document", &passage.id).map_err(|wrong| wrong.at(self.place()))?;
         if let (Some(field), None) = (&self.options.columns.context, &passage.context) {
             let (found, expected) = (format!("no context for {}", id()), format!("a field {field:?}"));
             return Err(self.bad(BadKind::MissingColumn, found, &expected));

@@ -23,8 +23,8 @@ named! {
         Dpr = "dpr",
         /// RocketQA's one column `text`, or four `text<TAB>-<TAB>-<TAB>0`; identifiers are row numbers.
         RocketQa = "rocketqa",
-        /// TREC topics: `<top>` with `<num>` and `<title>`, `<topic number="...">` with `<query>`, or `<doc>`
-        /// with `<docno>`.
+        /// TREC topics: `<top>` with `<num>` and `<title>`, `<topic number="...">` with `<query>` or
+        /// with text alone, or `<doc>` with `<docno>`.
         Trec = "trec",
     }
 }

@@ -7,6 +7,7 @@ use toller_ir::{Position, Query};
 
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::options::SkipReport;
+use crate::run::check_writable;
 
 /// What each of several files is called: its name up to the first dot, or up to the last one where that is
 /// also another file's name (`P36.train.json`, `P36.dev.json`). Standard input has no name.
@@ -99,6 +100,7 @@ impl QuerySink {
         if query.id.trim().is_empty() {
             return bad(BadKind::EmptyId, &query.id, "an identifier".to_owned());
         }
+        check_writable("query", &query.id).map_err(|wrong| wrong.at(place.clone()))?;
         if query.text.trim().is_empty() {
             return bad(BadKind::EmptyQuery, &query.text, format!("a text for query {}", query.id));
         }

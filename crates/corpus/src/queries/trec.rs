@@ -7,7 +7,8 @@ use crate::ColumnNames;
 use crate::error::{BadKind, CorpusError, excerpt};
 use crate::queries::sink::QuerySink;
 use crate::text::{
-    Element, ElementReader, GivenElements, LineReader, collapse, field_text, plain_text, text_outside,
+    Element, ElementReader, GivenElements, LineReader, collapse, field_text, has_tags, plain_text,
+    text_outside,
 };
 
 /// The labels that the classical topics put before their fields.
@@ -27,7 +28,8 @@ const LABELS: &[(&str, &str)] = &[
 
 /// Reads `<top>`, `<topic>` and `<doc>` elements. The identifier is `<num>` (after "Number:"), the attribute
 /// `number` or `<docno>`. The text is `<title>` or `<query>` (after "Topic:"), otherwise `<desc>` (after
-/// "Description:"), and otherwise everything in a `<doc>` except its number. A user may name other elements.
+/// "Description:"), and otherwise everything in a `<doc>` except its number, or in an element that holds no
+/// others. A user may name other elements.
 pub(crate) fn read_topics(
     reader: InputReader,
     max_bytes: usize,
@@ -82,7 +84,8 @@ impl TopicNames<'_> {
                 .or_else(|| field(&["docno"]))
                 .ok_or_else(|| (missing("number"), "<num>, the attribute number or <docno>".to_owned()))?,
         };
-        let rest = || Some(collapse(&text_outside(&topic.body, &["docno"]))).filter(|_| topic.name == "doc");
+        let is_all_text = topic.name == "doc" || !has_tags(&topic.body);
+        let rest = || is_all_text.then(|| collapse(&text_outside(&topic.body, &["docno"])));
         let text = match &mut self.text {
             Some(names) => {
                 let found: Vec<_> = names.of(&topic.body);

@@ -2,6 +2,7 @@
 
 use super::score::Digits;
 use super::{RunWriteError, Score};
+use crate::error::{BadKind, Wrong, excerpt};
 
 /// How the lines of a run are written.
 #[derive(Clone, Debug)]
@@ -46,20 +47,37 @@ impl Lines {
             return Ok(());
         }
         let bad = |why, tabs_help| Err(RunWriteError::Id { what, id: id.to_owned(), why, tabs_help });
-        if id.trim().is_empty() {
-            bad("is empty", false)
-        } else if id.contains(['\t', '\n', '\r']) {
-            bad("holds a tab or a line end", false)
-        } else if id.trim() != id {
-            bad("begins or ends with white space", false)
-        } else if id.starts_with('#') && what == "query" {
-            bad("begins with #, which makes the line a comment", false)
+        if let Some(flaw) = flaw(what, id) {
+            bad(flaw, false)
         } else if self.separator != '\t' && holds_white_space(id) {
             bad("holds white space", true)
         } else {
             Ok(())
         }
     }
+}
+
+/// What keeps an identifier of a "query" or "document" out of all runs, however their columns are separated.
+fn flaw(what: &'static str, id: &str) -> Option<&'static str> {
+    if id.trim().is_empty() {
+        Some("is empty")
+    } else if id.contains(['\t', '\n', '\r']) {
+        Some("holds a tab or a line end")
+    } else if id.trim() != id {
+        Some("begins or ends with white space")
+    } else if id.starts_with('#') && what == "query" {
+        Some("begins with #, which makes the line a comment")
+    } else {
+        None
+    }
+}
+
+/// Refuses an identifier of a "query" or "document" that no run can hold: the search would end with an error.
+pub(crate) fn check_writable(what: &'static str, id: &str) -> Result<(), Wrong> {
+    flaw(what, id).map_or(Ok(()), |flaw| {
+        let found = format!("{}, which {flaw}", excerpt(id.as_bytes()));
+        Err(Wrong::new(BadKind::UnwritableId, found, "an identifier that a run can hold"))
+    })
 }
 
 /// Whether an identifier would fall apart between the spaces of a TREC run.

@@ -12,7 +12,7 @@ mod writer;
 
 pub use detect::{PARTIAL_RUN, RunFormat, is_trec_run};
 pub use dpr::{DprResult, read_dpr_results};
-pub(crate) use lines::holds_white_space;
+pub(crate) use lines::{check_writable, holds_white_space};
 pub use reader::{read_run, read_run_and_format, read_run_from};
 pub use score::Score;
 pub use writer::{RunWriteError, TrecRunWriter};

@@ -23,5 +23,5 @@ pub(crate) use quoted::{QuotedRow, parse_quoted};
 pub(crate) use records::RecordLines;
 pub use rows::QuotedRows;
 pub(crate) use tagged::{
-    Element, ElementReader, collapse, elements, field_text, joined, plain_text, text_outside,
+    Element, ElementReader, collapse, elements, field_text, has_tags, joined, plain_text, text_outside,
 };

@@ -213,6 +213,11 @@ fn fields(body: &str, name: &str) -> impl Iterator<Item = (Range<usize>, Range<u
     })
 }
 
+/// Whether there is any element in `body`.
+pub(crate) fn has_tags(body: &str) -> bool {
+    next_tag(body, 0) < body.len()
+}
+
 /// Where the next tag begins: `<` and a letter or a slash.
 fn next_tag(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();

@@ -225,6 +225,7 @@ class SparseIndex(Searcher):
         exact_lengths: bool = False,
         rm3: bool = False,
         rocchio: bool = False,
+        analyzer: str | None = None,
         verify: bool = True,
     ) -> Self: ...
     @property

@@ -19,7 +19,7 @@ use super::sorted_run::Runs;
 use super::vectors::write_vectors;
 use crate::SparseError;
 use crate::coding::StringsEncoder;
-use crate::fingerprint::analyzer_info;
+use crate::fingerprint::{analyzer_info, is_same};
 use crate::index::{
     FileEntry, IDS, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, encode_lengths,
 };
@@ -192,10 +192,11 @@ fn difference(
     let has_vectors = manifest.file(VECTORS).is_some();
     let differs =
         |what: &str, there: &str, asked: &str| format!("its {what} is {there}, asked for is {asked}");
-    if manifest.analyzer.name != analyzer.name {
-        Some(differs("analyzer", &manifest.analyzer.name, &analyzer.name))
-    } else if manifest.analyzer != analyzer {
-        Some("its analyzer worked differently".to_owned())
+    if !is_same(&manifest.analyzer, &analyzer) {
+        Some(match manifest.analyzer.name == analyzer.name {
+            true => "its analyzer worked differently".to_owned(),
+            false => differs("analyzer", &manifest.analyzer.name, &analyzer.name),
+        })
     } else if manifest.source.title_separator != source.title_separator {
         let quoted = |separator: &Option<String>| match separator {
             Some(separator) => format!("{separator:?}"),

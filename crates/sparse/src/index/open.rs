@@ -15,7 +15,7 @@ use super::term::Term;
 use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, lengths};
 use crate::coding::SLACK;
 use crate::dictionary::{self, Dictionary, Entry};
-use crate::fingerprint::analyzer_info;
+use crate::fingerprint::{analyzer_info, is_same};
 use crate::postings::Record;
 use crate::score::Statistics;
 use crate::{Lengths, SparseError};
@@ -115,15 +115,14 @@ impl SparseIndex {
         &self.manifest.analyzer.name
     }
 
-    /// Checks that `analyzer` is the one that made the terms.
+    /// Checks that `analyzer` is the one that made the terms. Its model may have another place.
     ///
     /// # Errors
-    /// [`SparseError::WrongAnalyzer`] when its name or its behaviour differs from that of the one that made
-    /// the index.
+    /// [`SparseError::WrongAnalyzer`] when it is another, or makes other terms.
     pub fn check_analyzer(&self, analyzer: &Analyzer) -> Result<(), SparseError> {
         let given = analyzer_info(analyzer);
         let indexed = &self.manifest.analyzer;
-        if given == *indexed {
+        if is_same(&given, indexed) {
             return Ok(());
         }
         let named = |info: &super::AnalyzerInfo| format!("{} ({})", info.name, info.fingerprint);

@@ -120,7 +120,7 @@ pub fn run(args: &SegmentArgs, ui: &Ui) -> crate::Result<()> {
     let source = engine
         .collection(&documents, &args.folder.output, &options)
         .with_flag(Setting::Format, CORPUS_FORMAT)?;
-    if let Some((count, first)) = source.unwritable_ids() {
+    if let Some((count, first)) = source.spaced_ids() {
         let message = format!("{} with white space; the first is {first}", counted(*count, "identifier"));
         return Err(
             Remedied::new(message, "replace the white space: runs and judgments cannot hold it").into()

@@ -1,5 +1,6 @@
 //! `toller tune alpha`: the weight of the second of two runs.
 
+use clap::ArgAction;
 use serde_json::json;
 use toller_ir::{Run, counted};
 use toller_pipeline::fusion::Method;
@@ -22,7 +23,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct AlphaArgs {
     /// The run of weight 1 and the weighed run: sparse, then dense, as in Mr. TyDi
-    #[arg(value_name = "RUN", num_args = 2, required = true)]
+    #[arg(value_name = "RUN", num_args = 2, required = true, action = ArgAction::Set)]
     runs: Vec<InputPath>,
 
     /// The weights: FROM:TO:STEP, or V,V,...
@@ -56,6 +57,7 @@ pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(args.runs.iter().chain([&args.judging.qrels.qrels])).check()?;
     let plot = args.output.plot.open()?;
     let fusion = args.scale.fusion(args.method)?;
+    fusion.check(args.runs.len()).map_err(|error| UsageError::of(&error))?;
     let qrels = args.judging.qrels.read(false, ui)?;
     let runs: [Run; 2] = match args.input.read_all(&args.runs, ui)?.try_into() {
         Ok(runs) => runs,

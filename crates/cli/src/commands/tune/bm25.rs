@@ -10,6 +10,7 @@ use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use super::judging::JudgingArgs;
 use super::output::{Parameter, Result as TuneResult, TuneOutputArgs};
+use crate::args::analyzer::IndexAnalyzerArgs;
 use crate::args::input::{BadLinesArgs, QueriesArgs};
 use crate::args::paths::{InputPath, Inputs};
 use crate::engine;
@@ -54,6 +55,9 @@ pub struct Bm25Args {
     no_verify: bool,
 
     #[command(flatten)]
+    analyzer: IndexAnalyzerArgs,
+
+    #[command(flatten)]
     judging: JudgingArgs,
 
     #[command(flatten)]
@@ -89,7 +93,8 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
         let judged = qrels.len();
         ui.warning(format!("{missing} of {judged} judged queries are not in --queries and count as zero"));
     }
-    let (index, analyzer) = engine::open(ui)?.open_sparse(&args.sparse, !args.no_verify)?;
+    let analyzer = args.analyzer.analyzer.as_deref();
+    let (index, analyzer) = engine::open(ui)?.open_sparse(&args.sparse, analyzer, !args.no_verify)?;
     let bar = ui.progress("tuning", "queries", qrels.len() as u64);
     let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels), &|done| {
         bar.set(done);
