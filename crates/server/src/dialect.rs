@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::http::header::{ACCEPT_ENCODING, RETRY_AFTER};
+use axum::http::header::{ACCEPT_ENCODING, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -41,9 +41,12 @@ impl Dialect {
         if let Some(value) = retry_after.and_then(|secs| HeaderValue::from_str(&secs.to_string()).ok()) {
             response.headers_mut().insert(RETRY_AFTER, value);
         }
-        if failure.reason == Reason::ContentEncoding {
-            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        }
+        let required = match failure.reason {
+            Reason::ContentEncoding => Some((ACCEPT_ENCODING, "identity")),
+            Reason::Unauthorized => Some((WWW_AUTHENTICATE, "Bearer")),
+            _ => None,
+        };
+        response.headers_mut().extend(required.map(|(name, value)| (name, HeaderValue::from_static(value))));
         response
     }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderValue};
 use subtle::{Choice, ConstantTimeEq};
 use toller_files::FileError;
 
@@ -52,9 +52,15 @@ impl Keys {
         Ok(Self(keys))
     }
 
-    /// The rights of a request's key. Takes the same time for every key.
+    /// The best rights of a request's keys. Clients that always send some key may have been given another
+    /// header for the right one.
     pub(crate) fn rights(&self, headers: &HeaderMap) -> Option<Rights> {
-        let given = hash(given(headers)?);
+        given(headers).filter_map(|key| self.rights_of(key)).max()
+    }
+
+    /// Takes the same time for every key.
+    fn rights_of(&self, given: &[u8]) -> Option<Rights> {
+        let given = hash(given);
         let mut rights = None;
         for (key, of_key) in &self.0 {
             let is_equal: Choice = key.ct_eq(&given);
@@ -66,13 +72,14 @@ impl Keys {
     }
 }
 
-/// The key of a request: `Authorization: Bearer KEY`, `X-API-Key` or `api-key`.
-fn given(headers: &HeaderMap) -> Option<&[u8]> {
-    if let Some(value) = headers.get(AUTHORIZATION) {
-        let (scheme, key) = value.as_bytes().split_at_checked(7)?;
-        return scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii());
-    }
-    Some(headers.get("x-api-key").or_else(|| headers.get("api-key"))?.as_bytes())
+/// The keys of a request: `Authorization: Bearer KEY`, `X-API-Key` and `api-key`.
+fn given(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let bearer = |value| {
+        let (scheme, key) = HeaderValue::as_bytes(value).split_at_checked(7)?;
+        scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
+    };
+    let bare = ["x-api-key", "api-key"].into_iter().flat_map(|name| headers.get_all(name));
+    headers.get_all(AUTHORIZATION).iter().filter_map(bearer).chain(bare.map(HeaderValue::as_bytes))
 }
 
 /// Hashes have one length, so that a comparison does not show that of a key.
@@ -108,5 +115,16 @@ mod tests {
         for (name, value) in [("authorization", "abc"), ("x-api-key", "ab"), ("cookie", "abc")] {
             assert_eq!(rights(name, value), None);
         }
+        let both = |first: (&'static str, &'static str), second: (&'static str, &'static str)| {
+            let header = |(name, value): (&'static str, &'static str)| {
+                (name.parse().unwrap(), HeaderValue::from_static(value))
+            };
+            keys.rights(&HeaderMap::from_iter([first, second].map(header)))
+        };
+        for other in ["Bearer none", "Basic abc", "", "Bearer abc"] {
+            assert_eq!(both(("authorization", other), ("x-api-key", "xyz")), Some(Rights::Admin), "{other}");
+        }
+        assert_eq!(both(("x-api-key", "none"), ("api-key", "abc")), Some(Rights::Read));
+        assert_eq!(both(("authorization", "Bearer none"), ("api-key", "ab")), None);
     }
 }

@@ -104,6 +104,7 @@ impl Scorer {
         cut: Cut,
         deadline: Instant,
     ) -> Result<Vec<Tokens>, Failure> {
+        let cut = cut.of_pairs()?;
         self.scheduler.check(deadline)?;
         let this = self.clone();
         on_texts(query.len() + texts.iter().map(String::len).sum::<usize>(), move || {
@@ -126,6 +127,7 @@ impl Scorer {
         cut: Cut,
         deadline: Instant,
     ) -> Result<Vec<Tokens>, Failure> {
+        let cut = cut.of_pairs()?;
         self.scheduler.check(deadline)?;
         let this = self.clone();
         on_texts(inputs.iter().map(Classified::bytes).sum(), move || {

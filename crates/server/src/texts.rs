@@ -21,6 +21,17 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
+    /// Refuses another side than the tokenizer's own for pairs: which text of a pair is cut is the model's
+    /// decision.
+    pub(crate) fn of_pairs(self) -> Result<Self, Failure> {
+        match self.side {
+            Some(Side::Left) => Err(Failure::invalid(
+                "pairs are not cut on the left (`truncation_direction`, or `START` as `truncate`); leave this out",
+            )),
+            _ => Ok(self),
+        }
+    }
+
     /// The tokens of the text at a place of the request, or why it is refused.
     pub(crate) fn check(
         self,

@@ -11,6 +11,7 @@ mod runs;
 mod search;
 mod status;
 mod tei;
+mod truncation;
 
 use std::sync::Arc;
 

@@ -13,11 +13,12 @@ use utoipa::ToSchema;
 
 use super::inputs::Input;
 use super::tei::embed::output;
+use super::truncation::{Truncate, cut};
 use crate::app::App;
 use crate::body::{Body, Deadline, InPath};
 use crate::dialect::OpenAiFailures;
 use crate::failure::{Failure, Reason};
-use crate::texts::{Cut, FEW_TOKENS, as_json};
+use crate::texts::{FEW_TOKENS, as_json};
 
 /// Texts to encode.
 #[derive(Deserialize, ToSchema)]
@@ -35,6 +36,10 @@ pub(super) struct EmbeddingsRequest {
     /// Whether vectors have length 1; the model's own choice if left out. A field of Jina's.
     #[serde(alias = "normalize")]
     normalized: Option<bool>,
+    /// Whether texts that are too long are cut; as the server was started if left out. A field of Jina's.
+    truncate: Option<Truncate>,
+    /// -1 to cut texts that are too long. A field of vLLM's.
+    truncate_prompt_tokens: Option<i64>,
 }
 
 /// How vectors are written.
@@ -110,7 +115,8 @@ pub(super) async fn embeddings(
     let role = embedder.role(request.input_type.as_deref())?;
     let output = output(embedder, role, request.normalized, request.dimensions)?;
     let inputs = request.input.checked(&app, "input")?;
-    let cut = Cut { truncate: app.limits.truncate, side: None };
+    let most = embedder.tower(role).max_length();
+    let cut = cut(&app.limits, request.truncate, request.truncate_prompt_tokens, most)?;
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     let usage = Usage::of(&tokens);
     app.metrics.given("embed", tokens.len(), usage.tokens());

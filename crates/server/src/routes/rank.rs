@@ -10,27 +10,31 @@ use utoipa::ToSchema;
 
 use super::openai::Usage;
 use super::tei::score::best_first;
+use super::truncation::{Truncate, cut};
 use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::dialect::{CohereFailures, JinaFailures};
 use crate::failure::Failure;
 use crate::gate::new_id;
-use crate::texts::Cut;
 
 /// A query, and documents to rank by it.
 #[derive(Deserialize, ToSchema)]
 pub(super) struct RankRequest {
-    model: Option<String>,
-    query: String,
-    documents: Vec<Document>,
+    pub(super) model: Option<String>,
+    pub(super) query: String,
+    pub(super) documents: Vec<Document>,
     /// Documents of the answer, the best; `null` for all.
-    top_n: Option<usize>,
+    pub(super) top_n: Option<usize>,
     /// Whether the answer has the documents.
-    return_documents: Option<bool>,
+    pub(super) return_documents: Option<bool>,
     /// Tokens that are kept of a document; only what leaves documents as they are is supported.
-    max_tokens_per_doc: Option<usize>,
+    pub(super) max_tokens_per_doc: Option<usize>,
     /// Fields of documents that are read; only `text` is supported.
-    rank_fields: Option<Vec<String>>,
+    pub(super) rank_fields: Option<Vec<String>>,
+    /// Whether pairs that are too long are cut; as the server was started if left out.
+    pub(super) truncate: Option<Truncate>,
+    /// -1 to cut pairs that are too long. A field of vLLM's.
+    pub(super) truncate_prompt_tokens: Option<i64>,
 }
 
 /// A document.
@@ -44,18 +48,6 @@ pub(super) enum Document {
         /// Its text.
         text: String,
     },
-}
-
-impl RankRequest {
-    pub(super) fn new(
-        model: Option<String>,
-        query: String,
-        documents: Vec<Document>,
-        top_n: Option<usize>,
-        return_documents: Option<bool>,
-    ) -> Self {
-        Self { model, query, documents, top_n, return_documents, max_tokens_per_doc: None, rank_fields: None }
-    }
 }
 
 /// What is found for a request.
@@ -88,7 +80,7 @@ async fn rank(
         Document::Text(text) | Document::Object { text } => text,
     };
     let texts: Vec<String> = request.documents.into_iter().map(text).collect();
-    let cut = Cut { truncate: app.limits.truncate, side: None };
+    let cut = cut(&app.limits, request.truncate, request.truncate_prompt_tokens, most)?;
     let returned = if request.return_documents == Some(true) { texts.clone() } else { Vec::new() };
     let pairs = scorer.pairs(request.query, texts, cut, deadline).await?;
     let usage = Usage::of(&pairs);

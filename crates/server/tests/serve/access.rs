@@ -24,10 +24,15 @@ fn keys_open_what_they_are_for() {
     };
     let refused = ask("/embed", None);
     assert_eq!((refused.status, refused.json()["error_type"].as_str()), (401, Some("Validation")));
+    assert_eq!(refused.headers["www-authenticate"], "Bearer");
     assert_eq!(ask("/embed", Some("wrong")).status, 401);
     assert_eq!(ask("/embed", Some("reader")).status, 200);
     assert_eq!(ask("/embed", Some("chief")).status, 200);
     assert_eq!(ask("/v1/embeddings", None).json()["error"]["code"], "invalid_api_key");
+    // OpenAI's clients always send a bearer.
+    let both =
+        [("content-type", "application/json"), ("authorization", "Bearer none"), ("x-api-key", "reader")];
+    assert_eq!(server.client().send("POST", "/embed", &both, b"{\"inputs\": \"x\"}").status, 200);
     assert_eq!(ask("/admin/reload", None).status, 401);
     assert_eq!(ask("/admin/reload", Some("reader")).status, 403);
     assert_eq!(ask("/admin/reload", Some("chief")).ok()["systems"], json!(["hybrid", "dense", "sparse"]));

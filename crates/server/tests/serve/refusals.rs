@@ -109,6 +109,54 @@ fn a_query_that_is_too_long_is_cut_or_refused_alone() {
 }
 
 #[test]
+fn every_protocol_says_whether_texts_are_cut() {
+    let long = "ducks ".repeat(400);
+    let routes = [
+        ("/v1/embeddings", json!({ "input": long }), 400),
+        ("/v1/rerank", json!({ "query": "a", "documents": [long] }), 422),
+        ("/v2/rerank", json!({ "query": "a", "documents": [long] }), 400),
+        ("/rerank", json!({ "query": "a", "documents": [long] }), 422),
+    ];
+    for by_default in [true, false] {
+        let server = Running::with(
+            Limits { truncate: by_default, ..Limits::default() },
+            None,
+            Duration::from_secs(20),
+        );
+        for (path, body, refused) in &routes {
+            let status = |field: &str, value: Value| {
+                let mut body = body.clone();
+                body[field] = value;
+                server.post(path, &body).status
+            };
+            for (value, cuts) in [
+                (Value::Null, by_default),
+                (json!(true), true),
+                (json!(false), false),
+                (json!("NONE"), false),
+                (json!("END"), true),
+            ] {
+                // This route has TEI's field.
+                if *path != "/rerank" || !value.is_string() {
+                    assert_eq!(status("truncate", value.clone()) == 200, cuts, "{path} {by_default} {value}");
+                }
+            }
+            assert_eq!(status("truncate_prompt_tokens", json!(-1)), 200, "{path}");
+            assert_eq!(status("truncate_prompt_tokens", json!(5)), *refused, "{path}");
+            assert_eq!(status("truncate", json!("MIDDLE")), *refused, "{path}");
+        }
+        let embedded = |truncate: &str| {
+            let text = format!("dogs {long} lakes");
+            server.post("/v1/embeddings", &json!({ "input": text, "truncate": truncate })).ok()["data"]
+                .clone()
+        };
+        assert_ne!(embedded("START"), embedded("END"));
+        let start = json!({ "query": "a", "documents": ["b"], "truncate": "START" });
+        assert_eq!(server.post("/v1/rerank", &start).status, 422);
+    }
+}
+
+#[test]
 fn queries_of_an_inverted_index_are_bounded() {
     let server = Running::start();
     let long = "ducks ".repeat(11_000);

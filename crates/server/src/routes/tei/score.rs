@@ -14,6 +14,7 @@ use crate::body::{Body, Deadline};
 use crate::dialect::TeiFailures;
 use crate::failure::Failure;
 use crate::routes::rank::{self, Document, RankRequest};
+use crate::routes::truncation::Truncate;
 use crate::scorer::Classified;
 
 /// A query, and texts to rank by it: in TEI's shape with `texts`, in Jina's with `documents`.
@@ -34,22 +35,26 @@ pub(in crate::routes) struct RerankRequest {
     model: Option<String>,
     top_n: Option<usize>,
     return_documents: Option<bool>,
+    /// With `documents`: -1 to cut pairs that are too long.
+    truncate_prompt_tokens: Option<i64>,
 }
 
 impl RerankRequest {
     /// Refuses fields of the other shape, which would have no effect.
     fn check_shape(&self) -> Result<(), Failure> {
-        let Self { truncate, truncation_direction, raw_scores, return_text, top_n, return_documents, .. } =
-            self;
+        let Self { truncation_direction, raw_scores, return_text, top_n, return_documents, .. } = self;
         let (of, fields) = match self.documents {
             None => (
                 "documents",
-                vec![("top_n", top_n.is_some()), ("return_documents", return_documents.is_some())],
+                vec![
+                    ("top_n", top_n.is_some()),
+                    ("return_documents", return_documents.is_some()),
+                    ("truncate_prompt_tokens", self.truncate_prompt_tokens.is_some()),
+                ],
             ),
             Some(_) => (
                 "texts",
                 vec![
-                    ("truncate", truncate.is_some()),
                     ("truncation_direction", truncation_direction.is_some()),
                     ("raw_scores", *raw_scores),
                     ("return_text", *return_text),
@@ -93,8 +98,17 @@ pub(in crate::routes) async fn rerank(
     let texts = match (request.texts, request.documents) {
         (Some(texts), None) => texts,
         (None, Some(documents)) => {
-            let RerankRequest { query, model, top_n, return_documents, .. } = request;
-            let request = RankRequest::new(model, query, documents, top_n, return_documents);
+            let request = RankRequest {
+                model: request.model,
+                query: request.query,
+                documents,
+                top_n: request.top_n,
+                return_documents: request.return_documents,
+                max_tokens_per_doc: None,
+                rank_fields: None,
+                truncate: request.truncate.map(Truncate::Whether),
+                truncate_prompt_tokens: request.truncate_prompt_tokens,
+            };
             return Ok(rank::in_jinas_shape(&app, deadline, request).await?.into_response());
         }
         _ => return Err(Failure::invalid("give `texts` (TEI) or `documents` (Jina), one of them")),
@@ -103,7 +117,7 @@ pub(in crate::routes) async fn rerank(
     let (scorer, _) = app.scorer_named(request.model.as_deref())?;
     app.check_count("texts", texts.len())?;
     let mut timing = Timing::new(started, texts.iter().map(|text| text.chars().count()).sum());
-    let cut = own_side(cut(&app, request.truncate, request.truncation_direction))?;
+    let cut = cut(&app, request.truncate, request.truncation_direction);
     let kept = request.return_text.then(|| texts.clone());
     let pairs = scorer.pairs(request.query, texts, cut, deadline.0).await?;
     timing.tokenized(&app, ("score", scorer.model().compute()), &pairs);
@@ -122,16 +136,6 @@ pub(in crate::routes) fn best_first(scores: &[f32]) -> Vec<(usize, f32)> {
     let mut ranked: Vec<(usize, f32)> = scores.iter().copied().enumerate().collect();
     ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     ranked
-}
-
-/// Refuses another side than the tokenizer's own: which text of a pair is cut is the model's decision.
-fn own_side(cut: crate::texts::Cut) -> Result<crate::texts::Cut, Failure> {
-    match cut.side {
-        Some(toller_tokenizer::Side::Left) => {
-            Err(Failure::invalid("pairs are not cut on the left; leave `truncation_direction` out"))
-        }
-        _ => Ok(cut),
-    }
 }
 
 /// Texts or pairs to classify.
@@ -193,7 +197,7 @@ pub(in crate::routes) async fn predict(
     app.check_count("inputs", inputs.len())?;
     let mut timing = Timing::new(started, inputs.iter().map(Classified::characters).sum());
     let cut = cut(&app, request.truncate, request.truncation_direction);
-    let pairs = scorer.inputs(inputs, own_side(cut)?, deadline).await?;
+    let pairs = scorer.inputs(inputs, cut, deadline).await?;
     timing.tokenized(&app, ("score", scorer.model().compute()), &pairs);
     let logits = timing.take(scorer.logits(pairs, deadline).await?);
     let labels = scorer.model().labels();
