@@ -228,8 +228,8 @@ fn search(
     k: usize,
 ) -> Result<Vec<Ranking>, SearchError> {
     let filter = lists.in_collection(searcher).0;
-    let excluded = filter.excluded(queries);
-    Ok(searcher.search(&SearchRequest { queries, k, filter: filter.of(&excluded) })?.rankings)
+    let found = filter.with(queries, |filter| searcher.search(&SearchRequest { queries, k, filter }));
+    Ok(found?.rankings)
 }
 
 /// The same as the run that would be read from its file.

@@ -28,7 +28,7 @@ fn language_help() -> String {
 pub struct IndexAnalyzerArgs {
     /// The index's analyzer, where its model has another place now: wordpiece:MODEL
     #[arg(long, value_name = "NAME")]
-    pub analyzer: Option<String>,
+    pub analyzer: Option<AnalyzerName>,
 }
 
 impl AnalyzerArgs {

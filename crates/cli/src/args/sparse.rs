@@ -232,7 +232,7 @@ impl SparseArgs {
         Ok(SparseOptions {
             scoring: self.scoring()?,
             feedback: self.feedback.feedback(),
-            analyzer: self.analyzer.analyzer.clone(),
+            analyzer: self.analyzer.analyzer.as_deref().map(str::to_owned),
             verify,
         })
     }
