@@ -42,7 +42,7 @@ impl Input {
         };
         app.check_count(field, inputs.len())?;
         if matches!(inputs, Inputs::Ids(_)) && !app.limits.allow_token_ids {
-            return Err(Failure::invalid(format!(
+            return Err(Failure::of_shape(format!(
                 "`{field}` has ids of tokens, which mean nothing to another tokenizer than the one that made \
                  them: send texts (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False), or let \
                  the server be started with ids of tokens allowed"

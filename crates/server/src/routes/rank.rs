@@ -69,12 +69,12 @@ async fn rank(
     app.check_count("documents", request.documents.len())?;
     let most = scorer.model().max_length();
     if request.max_tokens_per_doc.is_some_and(|asked| asked < most) {
-        return Err(Failure::invalid(format!(
+        return Err(Failure::of_shape(format!(
             "`max_tokens_per_doc` below {most}, where the model itself cuts, is not supported"
         )));
     }
     if request.rank_fields.is_some_and(|fields| fields != ["text"]) {
-        return Err(Failure::invalid("`rank_fields` other than `text` are not supported"));
+        return Err(Failure::of_shape("`rank_fields` other than `text` are not supported"));
     }
     let text = |document| match document {
         Document::Text(text) | Document::Object { text } => text,

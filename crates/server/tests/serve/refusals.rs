@@ -101,10 +101,10 @@ fn a_query_that_is_too_long_is_cut_or_refused_alone() {
     assert_eq!(found["results"][1], server.post("/v1/search", &alone).ok()["results"][0]);
     let mut uncut = rerank.clone();
     uncut["truncate"] = json!(false);
-    assert_eq!(server.post("/rerank", &uncut).status, 422);
+    assert_eq!(server.post("/rerank", &uncut).status, 413);
     let limits = Limits { truncate: false, ..Limits::default() };
     let server = Running::with(limits, None, Duration::from_secs(20));
-    assert_eq!(server.post("/rerank", &rerank).status, 422);
+    assert_eq!(server.post("/rerank", &rerank).status, 413);
     assert_eq!(server.post("/v1/search", &search).status, 422);
 }
 

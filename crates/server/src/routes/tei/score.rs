@@ -63,7 +63,7 @@ impl RerankRequest {
         };
         match fields.into_iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
-            Some((field, _)) => Err(Failure::invalid(format!("`{field}` goes with `{of}`; leave it out"))),
+            Some((field, _)) => Err(Failure::of_shape(format!("`{field}` goes with `{of}`; leave it out"))),
         }
     }
 }
@@ -111,7 +111,7 @@ pub(in crate::routes) async fn rerank(
             };
             return Ok(rank::in_jinas_shape(&app, deadline, request).await?.into_response());
         }
-        _ => return Err(Failure::invalid("give `texts` (TEI) or `documents` (Jina), one of them")),
+        _ => return Err(Failure::of_shape("give `texts` (TEI) or `documents` (Jina), one of them")),
     };
     let started = Instant::now();
     let (scorer, _) = app.scorer_named(request.model.as_deref())?;
@@ -218,7 +218,7 @@ fn classified(texts: Vec<String>) -> Result<Classified, Failure> {
     match (texts.next(), texts.next(), texts.next()) {
         (Some(text), None, _) => Ok(Classified::Text(text)),
         (Some(first), Some(second), None) => Ok(Classified::Pair(first, second)),
-        _ => Err(Failure::invalid("each of `inputs` is a list of one or two texts")),
+        _ => Err(Failure::of_shape("each of `inputs` is a list of one or two texts")),
     }
 }
 
