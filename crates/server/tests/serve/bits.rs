@@ -200,6 +200,14 @@ fn scores_are_those_of_the_reranker() {
         let place = entry["index"].as_u64().unwrap() as usize;
         assert_eq!(entry["score"].as_f64().unwrap() as f32, scores[place]);
     }
+    let some =
+        json!({ "query": query, "texts": texts, "raw_scores": true, "top_n": 2, "return_documents": true });
+    let some = server.post("/rerank", &some).ok();
+    for (entry, of_all) in some.as_array().unwrap().iter().zip(ranked) {
+        assert_eq!((&entry["index"], &entry["score"]), (&of_all["index"], &of_all["score"]));
+        assert_eq!(entry["text"], texts[entry["index"].as_u64().unwrap() as usize]);
+    }
+    assert_eq!(some.as_array().unwrap().len(), 2);
     let falling: Vec<f64> = ranked.iter().map(|entry| entry["score"].as_f64().unwrap()).collect();
     assert!(falling.is_sorted_by(|a, b| a >= b));
 }

@@ -29,12 +29,13 @@ pub(in crate::routes) struct RerankRequest {
     #[serde(default)]
     raw_scores: bool,
     /// Whether the answer has the texts.
-    #[serde(default)]
-    return_text: bool,
+    return_text: Option<bool>,
+    /// Another name of `return_text`.
+    return_documents: Option<bool>,
+    /// Texts of the answer, the best; `null` for all.
+    top_n: Option<usize>,
     documents: Option<Vec<Document>>,
     model: Option<String>,
-    top_n: Option<usize>,
-    return_documents: Option<bool>,
     /// With `documents`: -1 to cut pairs that are too long.
     truncate_prompt_tokens: Option<i64>,
 }
@@ -42,22 +43,13 @@ pub(in crate::routes) struct RerankRequest {
 impl RerankRequest {
     /// Refuses fields of the other shape, which would have no effect.
     fn check_shape(&self) -> Result<(), Failure> {
-        let Self { truncation_direction, raw_scores, return_text, top_n, return_documents, .. } = self;
         let (of, fields) = match self.documents {
-            None => (
-                "documents",
-                vec![
-                    ("top_n", top_n.is_some()),
-                    ("return_documents", return_documents.is_some()),
-                    ("truncate_prompt_tokens", self.truncate_prompt_tokens.is_some()),
-                ],
-            ),
+            None => ("documents", vec![("truncate_prompt_tokens", self.truncate_prompt_tokens.is_some())]),
             Some(_) => (
                 "texts",
                 vec![
-                    ("truncation_direction", truncation_direction.is_some()),
-                    ("raw_scores", *raw_scores),
-                    ("return_text", *return_text),
+                    ("truncation_direction", self.truncation_direction.is_some()),
+                    ("raw_scores", self.raw_scores),
                 ],
             ),
         };
@@ -95,6 +87,7 @@ pub(in crate::routes) async fn rerank(
     Body(request): Body<RerankRequest>,
 ) -> Result<Response, Failure> {
     request.check_shape()?;
+    let with_texts = request.return_text.or(request.return_documents);
     let texts = match (request.texts, request.documents) {
         (Some(texts), None) => texts,
         (None, Some(documents)) => {
@@ -103,7 +96,7 @@ pub(in crate::routes) async fn rerank(
                 query: request.query,
                 documents,
                 top_n: request.top_n,
-                return_documents: request.return_documents,
+                return_documents: with_texts,
                 max_tokens_per_doc: None,
                 rank_fields: None,
                 truncate: request.truncate.map(Truncate::Whether),
@@ -118,13 +111,14 @@ pub(in crate::routes) async fn rerank(
     app.check_count("texts", texts.len())?;
     let mut timing = Timing::new(started, texts.iter().map(|text| text.chars().count()).sum());
     let cut = cut(&app, request.truncate, request.truncation_direction);
-    let kept = request.return_text.then(|| texts.clone());
+    let kept = (with_texts == Some(true)).then(|| texts.clone());
     let pairs = scorer.pairs(request.query, texts, cut, deadline.0).await?;
     timing.tokenized(&app, ("score", scorer.model().compute()), &pairs);
     let logits = timing.take(scorer.logits(pairs, deadline.0).await?).concat();
     let model = scorer.model();
     let scores = if request.raw_scores { model.scores_of(&logits) } else { model.shares_of(&logits) };
-    let ranked = best_first(&scores).into_iter().map(|(index, score)| {
+    let ranked = best_first(&scores).into_iter().take(request.top_n.unwrap_or(usize::MAX));
+    let ranked = ranked.map(|(index, score)| {
         let text = kept.as_ref().and_then(|kept| kept.get(index).cloned());
         Ranked { index, score, text }
     });
