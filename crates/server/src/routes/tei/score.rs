@@ -146,14 +146,14 @@ pub(in crate::routes) struct PredictRequest {
 
 /// A text, a pair of texts, or a list of texts and pairs.
 #[derive(Deserialize, ToSchema)]
-#[serde(untagged, expecting = "expected a text, a pair of texts, or a list of lists of one or two texts")]
+#[serde(untagged, expecting = "expected a text, a list of one or two texts, or a list of such lists")]
 enum PredictInput {
     /// A text.
     Text(String),
-    /// Two texts.
-    Pair(String, String),
     /// Lists of one or two texts.
     Many(Vec<Vec<String>>),
+    /// A text or a pair of texts.
+    One(Vec<String>),
 }
 
 /// A label and its score.
@@ -183,7 +183,7 @@ pub(in crate::routes) async fn predict(
     let scorer = app.scorer()?;
     let (inputs, is_single) = match request.inputs {
         PredictInput::Text(text) => (vec![Classified::Text(text)], true),
-        PredictInput::Pair(first, second) => (vec![Classified::Pair(first, second)], true),
+        PredictInput::One(texts) => (vec![classified(texts)?], true),
         PredictInput::Many(many) => {
             (many.into_iter().map(classified).collect::<Result<Vec<_>, Failure>>()?, false)
         }
@@ -212,7 +212,7 @@ fn classified(texts: Vec<String>) -> Result<Classified, Failure> {
     match (texts.next(), texts.next(), texts.next()) {
         (Some(text), None, _) => Ok(Classified::Text(text)),
         (Some(first), Some(second), None) => Ok(Classified::Pair(first, second)),
-        _ => Err(Failure::of_shape("each of `inputs` is a list of one or two texts")),
+        _ => Err(Failure::of_shape("an input is a list of one or two texts")),
     }
 }
 
