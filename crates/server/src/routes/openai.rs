@@ -27,15 +27,20 @@ pub(super) struct EmbeddingsRequest {
     model: Option<String>,
     /// Dimensions that are kept of a vector.
     dimensions: Option<usize>,
-    /// Numbers, unless it says otherwise. Jina calls it `embedding_type`.
-    #[serde(alias = "embedding_type")]
+    /// Numbers, unless it says otherwise.
     encoding_format: Option<Format>,
-    /// `query` or `passage`: the role of the texts. Not a field of OpenAI's; Jina calls it `task`.
-    #[serde(alias = "task", alias = "prompt_name")]
+    /// Jina's name of `encoding_format`, which counts if there are both.
+    embedding_type: Option<Format>,
+    /// `query` or `passage`: the role of the texts. Not a field of OpenAI's.
     input_type: Option<String>,
+    /// Jina's name of `input_type`, which counts if there are both.
+    task: Option<String>,
+    /// TEI's name of `input_type`, which counts if there are both.
+    prompt_name: Option<String>,
     /// Whether vectors have length 1; the model's own choice if left out. A field of Jina's.
-    #[serde(alias = "normalize")]
     normalized: Option<bool>,
+    /// TEI's name of `normalized`, which counts if there are both.
+    normalize: Option<bool>,
     /// Whether texts that are too long are cut; as the server was started if left out. A field of Jina's.
     truncate: Option<Truncate>,
     /// -1 to cut texts that are too long. A field of vLLM's.
@@ -112,8 +117,10 @@ pub(super) async fn embeddings(
     Body(request): Body<EmbeddingsRequest>,
 ) -> Result<Response, Failure> {
     let (embedder, model) = app.embedder_named(request.model.as_deref())?;
-    let role = embedder.role(request.input_type.as_deref())?;
-    let output = output(embedder, role, request.normalized, request.dimensions)?;
+    let role = request.input_type.or(request.task).or(request.prompt_name);
+    let role = embedder.role(role.as_deref())?;
+    let output = output(embedder, role, request.normalized.or(request.normalize), request.dimensions)?;
+    let format = request.encoding_format.or(request.embedding_type).unwrap_or_default();
     let inputs = request.input.checked(&app, "input")?;
     let most = embedder.tower(role).max_length();
     let cut = cut(&app.limits, request.truncate, request.truncate_prompt_tokens, most)?;
@@ -121,7 +128,7 @@ pub(super) async fn embeddings(
     let usage = Usage::of(&tokens);
     app.metrics.given("embed", tokens.len(), usage.tokens());
     let vectors = embedder.encode(role, output, tokens, deadline).await?.outputs;
-    let write = |vector: Vec<f32>| match request.encoding_format.unwrap_or_default() {
+    let write = |vector: Vec<f32>| match format {
         Format::Float => Vector::Float(vector),
         Format::Base64 => {
             let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();

@@ -26,8 +26,7 @@ pub(in crate::routes) struct RerankRequest {
     truncate: Option<bool>,
     truncation_direction: Option<Direction>,
     /// Whether scores are as `toller rerank` writes them; else from 0 to 1.
-    #[serde(default)]
-    raw_scores: bool,
+    raw_scores: Option<bool>,
     /// Whether the answer has the texts.
     return_text: Option<bool>,
     /// Another name of `return_text`.
@@ -49,7 +48,7 @@ impl RerankRequest {
                 "texts",
                 vec![
                     ("truncation_direction", self.truncation_direction.is_some()),
-                    ("raw_scores", self.raw_scores),
+                    ("raw_scores", self.raw_scores == Some(true)),
                 ],
             ),
         };
@@ -116,7 +115,8 @@ pub(in crate::routes) async fn rerank(
     timing.tokenized(&app, ("score", scorer.model().compute()), &pairs);
     let logits = timing.take(scorer.logits(pairs, deadline.0).await?).concat();
     let model = scorer.model();
-    let scores = if request.raw_scores { model.scores_of(&logits) } else { model.shares_of(&logits) };
+    let raw = request.raw_scores == Some(true);
+    let scores = if raw { model.scores_of(&logits) } else { model.shares_of(&logits) };
     let ranked = best_first(&scores).into_iter().take(request.top_n.unwrap_or(usize::MAX));
     let ranked = ranked.map(|(index, score)| {
         let text = kept.as_ref().and_then(|kept| kept.get(index).cloned());
@@ -140,8 +140,7 @@ pub(in crate::routes) struct PredictRequest {
     truncate: Option<bool>,
     truncation_direction: Option<Direction>,
     /// Whether scores are logits; else the softmax of several labels, the sigmoid of one.
-    #[serde(default)]
-    raw_scores: bool,
+    raw_scores: Option<bool>,
 }
 
 /// A text, a pair of texts, or a list of texts and pairs.
@@ -196,7 +195,7 @@ pub(in crate::routes) async fn predict(
     let logits = timing.take(scorer.logits(pairs, deadline).await?);
     let labels = scorer.model().labels();
     let predictions = |logits: &Vec<f32>| -> Vec<Prediction> {
-        let scores = if request.raw_scores { logits.clone() } else { shares(logits) };
+        let scores = if request.raw_scores == Some(true) { logits.clone() } else { shares(logits) };
         let ranked = best_first(&scores).into_iter();
         ranked.map(|(label, score)| Prediction { label: labels[label].clone(), score }).collect()
     };
