@@ -16,7 +16,7 @@ pub(super) enum Input {
     /// Texts.
     Texts(Vec<String>),
     /// Objects with a text each, as Jina's clients send them.
-    Objects(Vec<Object>),
+    Objects(Vec<TextObject>),
     /// The tokens of a text, special tokens included.
     Ids(Vec<u32>),
     /// The tokens of texts.
@@ -25,7 +25,7 @@ pub(super) enum Input {
 
 /// An object with a text.
 #[derive(Debug, Deserialize, ToSchema)]
-pub(super) struct Object {
+pub(super) struct TextObject {
     /// The text.
     text: String,
 }

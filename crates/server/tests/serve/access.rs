@@ -36,8 +36,16 @@ fn keys_open_what_they_are_for() {
     assert_eq!(ask("/admin/reload", None).status, 401);
     assert_eq!(ask("/admin/reload", Some("reader")).status, 403);
     assert_eq!(ask("/admin/reload", Some("chief")).ok()["systems"], json!(["hybrid", "dense", "sparse"]));
+    let document = server.get("/openapi.json").ok();
+    let required = document["security"].as_array().unwrap();
+    let schemes = document["components"]["securitySchemes"].as_object().unwrap();
+    assert_eq!((required.len(), schemes.len()), (3, 3));
+    for scheme in required.iter().flat_map(|required| required.as_object().unwrap().keys()) {
+        assert!(schemes.contains_key(scheme), "{scheme}");
+    }
     for open in ["/health", "/livez", "/readyz", "/metrics"] {
         assert_eq!(server.get(open).status, 200, "{open}");
+        assert_eq!(document["paths"][open]["get"]["security"][0], json!({}), "{open}");
     }
 }
 

@@ -162,6 +162,16 @@ pub(in crate::routes) struct Prediction {
     score: f32,
 }
 
+/// The labels of a text or a pair, or of each of a list.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(in crate::routes) enum Predictions {
+    /// Of one.
+    One(Vec<Prediction>),
+    /// Of each.
+    Many(Vec<Vec<Prediction>>),
+}
+
 /// The labels of texts or pairs by their scores, best first
 #[utoipa::path(
     post,
@@ -171,7 +181,7 @@ pub(in crate::routes) struct Prediction {
         content = PredictRequest,
         example = json!({ "inputs": [["who lures ducks?", "A toller is a dog."]] })
     ),
-    responses((status = 200, body = Vec<Prediction>), TeiFailures)
+    responses((status = 200, body = Predictions), TeiFailures)
 )]
 pub(in crate::routes) async fn predict(
     State(app): State<Arc<App>>,
@@ -200,10 +210,10 @@ pub(in crate::routes) async fn predict(
         ranked.map(|(label, score)| Prediction { label: labels[label].clone(), score }).collect()
     };
     let mut predicted: Vec<Vec<Prediction>> = logits.iter().map(predictions).collect();
-    Ok(match is_single {
-        true => timing.answer(predicted.pop()),
-        false => timing.answer(predicted),
-    })
+    Ok(timing.answer(match is_single {
+        true => Predictions::One(predicted.pop().unwrap_or_default()),
+        false => Predictions::Many(predicted),
+    }))
 }
 
 fn classified(texts: Vec<String>) -> Result<Classified, Failure> {
