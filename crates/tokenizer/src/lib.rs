@@ -245,10 +245,15 @@ impl Tokenizer {
 
     /// The tokens that remain when a text is cut to `length`.
     fn cut<'a>(&self, ids: &'a [u32], length: usize) -> &'a [u32] {
-        match self.side {
-            TruncationDirection::Right => &ids[..length.min(ids.len())],
-            TruncationDirection::Left => &ids[ids.len().saturating_sub(length)..],
-        }
+        cut(ids, length, self.side)
+    }
+}
+
+/// The tokens that remain when a text is cut to `length` on that side.
+fn cut(ids: &[u32], length: usize, side: TruncationDirection) -> &[u32] {
+    match side {
+        TruncationDirection::Right => &ids[..length.min(ids.len())],
+        TruncationDirection::Left => &ids[ids.len().saturating_sub(length)..],
     }
 }
 

@@ -161,6 +161,26 @@ fn a_text_is_cut_on_the_side_that_is_asked_for() {
 }
 
 #[test]
+fn an_input_of_tokens_is_cut_like_its_text() {
+    for folder in folders() {
+        let (short, whole) = (load(&folder, 12), load(&folder, 4096));
+        let text = "a toller lures ducks within range of the hunter and fetches them from the water";
+        let ids = whole.encode(text).unwrap().input_ids;
+        for side in [None, Some(Side::Left), Some(Side::Right)] {
+            let expected = short.encode_cut(text, side).unwrap().0.input_ids;
+            assert_eq!(short.cut_input(ids.clone(), side).unwrap(), (expected, true), "{folder:?}");
+            assert_eq!(whole.cut_input(ids.clone(), side).unwrap(), (ids.clone(), false));
+        }
+        // Without special tokens there are none to keep.
+        let bare = whole.all_ids(text).unwrap();
+        let first = (bare[..12].to_vec(), true);
+        assert_eq!(short.cut_input(bare.clone(), Some(Side::Right)).unwrap(), first, "{folder:?}");
+        let last = (bare[bare.len() - 12..].to_vec(), true);
+        assert_eq!(short.cut_input(bare, Some(Side::Left)).unwrap(), last, "{folder:?}");
+    }
+}
+
+#[test]
 fn inspected_tokens_are_those_of_the_text_with_their_places() {
     for folder in folders() {
         let tokenizer = load(&folder, 512);

@@ -122,6 +122,17 @@ fn ids_of_tokens_are_those_of_tokenize() {
     assert_eq!(server.post("/embed", &json!({ "inputs": ids })).ok(), by_text);
     assert_eq!(server.post("/embed", &json!({ "inputs": [ids] })).ok(), by_text);
     assert_eq!(server.post("/embed", &json!({ "inputs": [4_000_000_000_u32] })).status, 413);
+    // Cut like texts.
+    let text = format!("dogs {} lakes", "ducks ".repeat(400));
+    let tokens = server.post("/tokenize", &json!({ "inputs": text })).ok();
+    let ids: Vec<&Value> = tokens[0].as_array().unwrap().iter().map(|token| &token["id"]).collect();
+    for side in ["left", "right"] {
+        let embedded = |inputs: Value| {
+            server.post("/embed", &json!({ "inputs": inputs, "truncation_direction": side })).ok()
+        };
+        assert_eq!(embedded(json!(ids)), embedded(json!(text)), "{side}");
+    }
+    assert_eq!(server.post("/embed", &json!({ "inputs": ids, "truncate": false })).status, 413);
 }
 
 #[test]
