@@ -69,10 +69,12 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .layer(map_response_with_state(app.clone(), tei_metrics::observe));
     let openai = OpenApiRouter::new()
         .routes(routes!(openai::embeddings))
+        .route("/embeddings", post(openai::embeddings))
+        // TEI has this route, too.
+        .layer(map_response_with_state(app.clone(), tei_metrics::observe))
         .routes(routes!(openai::models))
         .routes(routes!(openai::model))
         .route("/v1/models/{owner}/{name}", get(openai::model))
-        .route("/embeddings", post(openai::embeddings))
         .route("/models", get(openai::models))
         .route("/models/{id}", get(openai::model))
         .route("/models/{owner}/{name}", get(openai::model));

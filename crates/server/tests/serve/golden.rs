@@ -166,6 +166,18 @@ fn what_is_served_is_described() {
     ] {
         assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
     }
+    let answer = server.post("/v1/embeddings", &json!({"input": "three"}));
+    assert_eq!((answer.status, &*answer.headers["x-compute-characters"]), (200, "5"));
+    assert_eq!(server.post("/v1/embeddings", &json!({"input": []})).status, 400);
+    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+    for line in [
+        "toller_texts_total{model=\"embed\"} 3",
+        "te_request_success{method=\"single\"} 1",
+        "te_request_failure{err=\"validation\"} 1",
+        "te_embed_count 3",
+    ] {
+        assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
+    }
     let logged: Vec<Value> =
         server.log.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(logged.iter().any(|line| line["path"] == "/embed" && line["status"] == 200), "{logged:?}");
