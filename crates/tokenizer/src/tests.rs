@@ -11,7 +11,7 @@ use tokenizers::{PostProcessor, TruncationParams, TruncationStrategy};
 use toller_testing::{repository, shared_path};
 
 use super::{PairTruncation, Side, Tokenizer, TokenizerConfig};
-use crate::tokens::Tokens;
+use crate::tokens::{TokenizedText, Tokens};
 use toller_checkpoint::{Fingerprint, ModelType};
 
 /// The fixtures with a tokenizer of each kind.
@@ -177,6 +177,26 @@ fn an_input_of_tokens_is_cut_like_its_text() {
         assert_eq!(short.cut_input(bare.clone(), Some(Side::Right)).unwrap(), first, "{folder:?}");
         let last = (bare[bare.len() - 12..].to_vec(), true);
         assert_eq!(short.cut_input(bare, Some(Side::Left)).unwrap(), last, "{folder:?}");
+    }
+}
+
+#[test]
+fn a_pair_of_a_shortened_text_is_that_of_a_short_text() {
+    for folder in folders() {
+        let tokenizer = load(&folder, 24);
+        for truncation in [PairTruncation::OnlySecond, PairTruncation::LongestFirst] {
+            let [query, text] =
+                ["who lures ducks?", "a toller lures ducks within range of the hunter of ducks"]
+                    .map(|text| tokenizer.tokenize(text, truncation).unwrap());
+            for length in [0, 1, 5, 23, 24, 1000] {
+                let kept: TokenizedText = tokenizer.cut(&text.ids, length).to_vec().into();
+                let [found, expected] = [tokenizer.shorten(&text, length), kept]
+                    .map(|text| tokenizer.compose_pair(&query, &text, truncation).unwrap());
+                assert_eq!(found, expected, "{folder:?} {length}");
+            }
+            assert_eq!(tokenizer.shorten(&text, 1000), text);
+            assert_eq!(tokenizer.shorten(&text, 5).len(), 5);
+        }
     }
 }
 

@@ -35,6 +35,11 @@ pub(in crate::routes) struct RerankRequest {
     top_n: Option<usize>,
     documents: Option<Vec<Document>>,
     model: Option<String>,
+    /// With `documents`: tokens that are kept of each.
+    #[schema(minimum = 1)]
+    max_tokens_per_doc: Option<usize>,
+    /// With `documents`: fields that are read; only `text` is supported.
+    rank_fields: Option<Vec<String>>,
     /// With `documents`: -1 to cut pairs that are too long.
     truncate_prompt_tokens: Option<i64>,
 }
@@ -43,7 +48,14 @@ impl RerankRequest {
     /// Refuses fields of the other shape, which would have no effect.
     fn check_shape(&self) -> Result<(), Failure> {
         let (of, fields) = match self.documents {
-            None => ("documents", vec![("truncate_prompt_tokens", self.truncate_prompt_tokens.is_some())]),
+            None => (
+                "documents",
+                vec![
+                    ("max_tokens_per_doc", self.max_tokens_per_doc.is_some()),
+                    ("rank_fields", self.rank_fields.is_some()),
+                    ("truncate_prompt_tokens", self.truncate_prompt_tokens.is_some()),
+                ],
+            ),
             Some(_) => (
                 "texts",
                 vec![
@@ -96,8 +108,8 @@ pub(in crate::routes) async fn rerank(
                 documents,
                 top_n: request.top_n,
                 return_documents: with_texts,
-                max_tokens_per_doc: None,
-                rank_fields: None,
+                max_tokens_per_doc: request.max_tokens_per_doc,
+                rank_fields: request.rank_fields,
                 truncate: request.truncate.map(Truncate::Whether),
                 truncate_prompt_tokens: request.truncate_prompt_tokens,
             };
@@ -111,7 +123,7 @@ pub(in crate::routes) async fn rerank(
     let mut timing = Timing::new(started, texts.iter().map(|text| text.chars().count()).sum());
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let kept = (with_texts == Some(true)).then(|| texts.clone());
-    let pairs = scorer.pairs(request.query, texts, cut, deadline.0).await?;
+    let pairs = scorer.pairs(request.query, texts, None, cut, deadline.0).await?;
     timing.tokenized(&app, ("score", scorer.model().compute()), &pairs);
     let logits = timing.take(scorer.logits(pairs, deadline.0).await?).concat();
     let model = scorer.model();
