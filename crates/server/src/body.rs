@@ -52,7 +52,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         // Some programs write a byte order mark, and RFC 8259 lets readers ignore it.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         as_json(bytes.len() > FEW_BYTES, || serde_json::from_slice(bytes)).map(Self).map_err(|error| {
-            let reason = if error.classify() == Category::Data { Reason::Invalid } else { Reason::Syntax };
+            let reason = if error.classify() == Category::Data { Reason::Shape } else { Reason::Syntax };
             let said = match bytes.trim_ascii_start().first() {
                 // Every body is an object.
                 Some(b'{') => in_words_of_json(error),
@@ -122,7 +122,7 @@ impl FromRequestParts<Arc<App>> for Deadline {
             None => most,
             Some(value) => {
                 let milliseconds = value.to_str().ok().and_then(|value| value.parse().ok());
-                let bad = || Failure::invalid("x-timeout-ms must be a number of milliseconds");
+                let bad = || Failure::of_shape("x-timeout-ms must be a number of milliseconds");
                 most.min(Duration::from_millis(milliseconds.ok_or_else(bad)?))
             }
         };

@@ -53,7 +53,11 @@ impl Dialect {
     fn status(self, reason: Reason) -> StatusCode {
         match (self, reason) {
             (Self::Tei, Reason::Backend) => StatusCode::FAILED_DEPENDENCY,
-            (Self::OpenAi | Self::Cohere, Reason::Invalid | Reason::NotServed) => StatusCode::BAD_REQUEST,
+            // Of TEI's own checks, as of the number and the length of inputs.
+            (Self::Tei, Reason::Invalid) => StatusCode::PAYLOAD_TOO_LARGE,
+            (Self::OpenAi | Self::Cohere, Reason::Shape | Reason::Invalid | Reason::NotServed) => {
+                StatusCode::BAD_REQUEST
+            }
             _ => reason.status(),
         }
     }
@@ -82,6 +86,7 @@ impl Dialect {
             (Reason::SlowBody, "The body took too long to come"),
             (Reason::TooLarge, "The body is too large"),
             (Reason::MediaType, "The body is not JSON, or it is compressed"),
+            (Reason::Shape, "The body has another shape"),
             (Reason::Invalid, "A value cannot be used"),
             (Reason::NotServed, "The server was started without what this needs"),
             (Reason::Overloaded, "Too much waits already; Retry-After says when to try again"),
@@ -89,12 +94,13 @@ impl Dialect {
             (Reason::Timeout, "The deadline passed"),
             (Reason::Backend, "Computing failed"),
         ];
-        let mut documented = BTreeMap::new();
+        let mut meanings: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (reason, about) in reasons {
-            let response = ResponseBuilder::new().description(about).build();
-            documented.entry(self.status(reason).as_str().to_owned()).or_insert(RefOr::T(response));
+            meanings.entry(self.status(reason).as_str().to_owned()).or_default().push(about);
         }
-        documented
+        let response =
+            |about: Vec<&str>| RefOr::T(ResponseBuilder::new().description(about.join(". ")).build());
+        meanings.into_iter().map(|(status, about)| (status, response(about))).collect()
     }
 }
 
@@ -168,6 +174,15 @@ mod tests {
         assert_eq!(body(Dialect::Cohere), json!({"message": "no"}));
         assert_eq!(body(Dialect::Jina), json!({"detail": "no"}));
         assert_eq!(body(Dialect::Own), json!({"error": "no", "kind": "invalid"}));
+    }
+
+    #[test]
+    fn tei_tells_values_from_shapes() {
+        let status =
+            |dialect: Dialect| [Reason::Invalid, Reason::Shape].map(|reason| dialect.status(reason).as_u16());
+        assert_eq!(status(Dialect::Tei), [413, 422]);
+        assert_eq!(status(Dialect::OpenAi), [400, 400]);
+        assert_eq!(status(Dialect::Jina), [422, 422]);
     }
 
     #[test]

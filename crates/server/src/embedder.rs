@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use toller_encoder::{Output, Role, TextEncoder};
+use toller_encoder::{EncoderError, Output, Role, TextEncoder};
 use toller_engine::Encoder;
 use toller_pipeline::rerank::Stop;
 use toller_tokenizer::Tokens;
@@ -139,7 +139,7 @@ impl Embedder {
         let texts = match inputs {
             Inputs::Texts(texts) => texts,
             Inputs::Ids(ids) => {
-                let tokens = ids.into_iter().zip(0..).map(|(ids, place)| self.checked(ids, place, role));
+                let tokens = ids.into_iter().zip(0..).map(|(ids, place)| self.checked(ids, place, role, cut));
                 return tokens.collect();
             }
         };
@@ -155,23 +155,21 @@ impl Embedder {
     }
 
     /// An input that is given as the ids of its tokens, special tokens included.
-    fn checked(&self, ids: Vec<u32>, place: usize, role: Role) -> Result<Tokens, Failure> {
+    fn checked(&self, ids: Vec<u32>, place: usize, role: Role, cut: Cut) -> Result<Tokens, Failure> {
         let tower = self.tower(role);
-        let (most, vocabulary) = (tower.max_length(), tower.vocabulary());
+        let vocabulary = tower.vocabulary();
         if ids.is_empty() {
             return Err(Failure::new(Reason::Empty, format!("input {place} has no tokens")));
-        }
-        if ids.len() > most {
-            return Err(Failure::invalid(format!(
-                "input {place} has {} tokens of at most {most}",
-                ids.len()
-            )));
         }
         if let Some(id) = ids.iter().find(|id| **id as usize >= vocabulary) {
             let message = format!("input {place} has the token {id}, and the model has {vocabulary} tokens");
             return Err(Failure::invalid(message));
         }
-        Ok(Tokens { type_ids: vec![0; ids.len()], input_ids: ids })
+        let tokens = |(ids, is_cut): (Vec<u32>, bool)| {
+            (Tokens { type_ids: vec![0; ids.len()], input_ids: ids }, is_cut)
+        };
+        let found = tower.tokenizer().cut_input(ids, cut.side).map(tokens);
+        cut.check(place, tower.max_length(), found.map_err(EncoderError::from))
     }
 
     /// What is wanted of tokenized texts.

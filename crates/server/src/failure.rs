@@ -14,6 +14,8 @@ pub(crate) enum Reason {
     Syntax,
     /// The input is empty.
     Empty,
+    /// JSON of another shape than the route takes.
+    Shape,
     /// A value that cannot be used.
     Invalid,
     /// The body is too large.
@@ -52,7 +54,7 @@ impl Reason {
         match self {
             Self::Syntax => "syntax",
             Self::Empty => "empty",
-            Self::Invalid => "invalid",
+            Self::Shape | Self::Invalid => "invalid",
             Self::TooLarge => "too_large",
             Self::MediaType => "media_type",
             Self::ContentEncoding => "content_encoding",
@@ -74,7 +76,7 @@ impl Reason {
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Syntax | Self::Empty => StatusCode::BAD_REQUEST,
-            Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Shape | Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType | Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
@@ -116,6 +118,10 @@ impl Failure {
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(Reason::Invalid, message)
+    }
+
+    pub(crate) fn of_shape(message: impl Into<String>) -> Self {
+        Self::new(Reason::Shape, message)
     }
 
     /// Refuses work because a queue is full, until there is room by the measured rate.

@@ -95,12 +95,13 @@ impl Scorer {
         &self.scheduler.work().model
     }
 
-    /// The pairs of a query and each of the texts, unless these could not be scored before the deadline. The
-    /// query is tokenized once.
+    /// The pairs of a query and each of the texts, of which at most `text_tokens` are kept, unless these could
+    /// not be scored before the deadline. The query is tokenized once.
     pub(crate) async fn pairs(
         self: &Arc<Self>,
         query: String,
         texts: Vec<String>,
+        text_tokens: Option<usize>,
         cut: Cut,
         deadline: Instant,
     ) -> Result<Vec<Tokens>, Failure> {
@@ -111,7 +112,10 @@ impl Scorer {
             let model = this.model();
             let query = first(model, &query, cut).map_err(|error| Failure::of(Reason::Invalid, &error))?;
             let pair = |text: &String| {
-                let text = model.tokenize(text)?;
+                let mut text = model.tokenize(text)?;
+                if let Some(most) = text_tokens {
+                    text = model.tokenizer().shorten(&text, most);
+                }
                 Ok::<_, EncoderError>((model.pair(&query, &text)?, model.cuts_pair(&query, &text)))
             };
             let pairs = texts.iter().zip(0..);

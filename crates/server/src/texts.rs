@@ -25,7 +25,7 @@ impl Cut {
     /// decision.
     pub(crate) fn of_pairs(self) -> Result<Self, Failure> {
         match self.side {
-            Some(Side::Left) => Err(Failure::invalid(
+            Some(Side::Left) => Err(Failure::of_shape(
                 "pairs are not cut on the left (`truncation_direction`, or `START` as `truncate`); leave this out",
             )),
             _ => Ok(self),

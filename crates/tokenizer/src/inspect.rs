@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tokenizers::TruncationDirection;
 
-use crate::{Tokenizer, TokenizerError, Tokens, library_error};
+use crate::{Tokenizer, TokenizerError, Tokens, cut, library_error};
 
 /// The side on which a text that is too long is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,32 @@ impl Tokenizer {
     /// text was too long.
     pub fn encode_cut(&self, text: &str, side: Option<Side>) -> Result<(Tokens, bool), TokenizerError> {
         let room = self.room()?;
-        let side = match side {
+        // One more token shows that the text is too long.
+        let pieces = self.pieces_cut_on(self.direction(side), text, room, room + 1)?;
+        Ok((self.template.compose(&pieces.ids), pieces.len > room))
+    }
+
+    /// The tokens of a whole input, cut like a text, and whether there were too many. Special tokens at its
+    /// ends are kept if they are those that the tokenizer adds.
+    pub fn cut_input(&self, ids: Vec<u32>, side: Option<Side>) -> Result<(Vec<u32>, bool), TokenizerError> {
+        if ids.len() <= self.max_length {
+            return Ok((ids, false));
+        }
+        let (room, side, before) = (self.room()?, self.direction(side), self.template.before());
+        let text = &ids[before..ids.len() - (self.template.specials() - before)];
+        let cut = match self.template.compose(text).input_ids == ids {
+            true => self.template.compose(cut(text, room, side)).input_ids,
+            false => cut(&ids, self.max_length, side).to_vec(),
+        };
+        Ok((cut, true))
+    }
+
+    fn direction(&self, side: Option<Side>) -> TruncationDirection {
+        match side {
             None => self.side,
             Some(Side::Left) => TruncationDirection::Left,
             Some(Side::Right) => TruncationDirection::Right,
-        };
-        // One more token shows that the text is too long.
-        let pieces = self.pieces_cut_on(side, text, room, room + 1)?;
-        Ok((self.template.compose(&pieces.ids), pieces.len > room))
+        }
     }
 
     /// All tokens of a text with their places, with or without special tokens. Nothing is cut.

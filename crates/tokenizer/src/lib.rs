@@ -145,6 +145,11 @@ impl Tokenizer {
         Ok(if first.len() < room { first } else { self.cut(&first.ids, room / 2).to_vec().into() })
     }
 
+    /// At most `length` tokens of a text.
+    pub fn shorten(&self, text: &TokenizedText, length: usize) -> TokenizedText {
+        TokenizedText { ids: self.cut(&text.ids, length).to_vec(), len: text.len.min(length) }
+    }
+
     /// The tokens of a title and a text. If they are too long together, the longer one is cut.
     pub fn encode_titled(&self, title: &str, text: &str) -> Result<Tokens, TokenizerError> {
         let truncation = PairTruncation::LongestFirst;
@@ -245,10 +250,15 @@ impl Tokenizer {
 
     /// The tokens that remain when a text is cut to `length`.
     fn cut<'a>(&self, ids: &'a [u32], length: usize) -> &'a [u32] {
-        match self.side {
-            TruncationDirection::Right => &ids[..length.min(ids.len())],
-            TruncationDirection::Left => &ids[ids.len().saturating_sub(length)..],
-        }
+        cut(ids, length, self.side)
+    }
+}
+
+/// The tokens that remain when a text is cut to `length` on that side.
+fn cut(ids: &[u32], length: usize, side: TruncationDirection) -> &[u32] {
+    match side {
+        TruncationDirection::Right => &ids[..length.min(ids.len())],
+        TruncationDirection::Left => &ids[ids.len().saturating_sub(length)..],
     }
 }
 

@@ -11,7 +11,7 @@ use tokenizers::{PostProcessor, TruncationParams, TruncationStrategy};
 use toller_testing::{repository, shared_path};
 
 use super::{PairTruncation, Side, Tokenizer, TokenizerConfig};
-use crate::tokens::Tokens;
+use crate::tokens::{TokenizedText, Tokens};
 use toller_checkpoint::{Fingerprint, ModelType};
 
 /// The fixtures with a tokenizer of each kind.
@@ -156,6 +156,46 @@ fn a_text_is_cut_on_the_side_that_is_asked_for() {
         for (extra, is_cut) in [(0, false), (1, true)] {
             let longest = load(&folder, all.len() + short.template.specials() - extra);
             assert_eq!(longest.encode_cut(text, None).unwrap().1, is_cut);
+        }
+    }
+}
+
+#[test]
+fn an_input_of_tokens_is_cut_like_its_text() {
+    for folder in folders() {
+        let (short, whole) = (load(&folder, 12), load(&folder, 4096));
+        let text = "a toller lures ducks within range of the hunter and fetches them from the water";
+        let ids = whole.encode(text).unwrap().input_ids;
+        for side in [None, Some(Side::Left), Some(Side::Right)] {
+            let expected = short.encode_cut(text, side).unwrap().0.input_ids;
+            assert_eq!(short.cut_input(ids.clone(), side).unwrap(), (expected, true), "{folder:?}");
+            assert_eq!(whole.cut_input(ids.clone(), side).unwrap(), (ids.clone(), false));
+        }
+        // Without special tokens there are none to keep.
+        let bare = whole.all_ids(text).unwrap();
+        let first = (bare[..12].to_vec(), true);
+        assert_eq!(short.cut_input(bare.clone(), Some(Side::Right)).unwrap(), first, "{folder:?}");
+        let last = (bare[bare.len() - 12..].to_vec(), true);
+        assert_eq!(short.cut_input(bare, Some(Side::Left)).unwrap(), last, "{folder:?}");
+    }
+}
+
+#[test]
+fn a_pair_of_a_shortened_text_is_that_of_a_short_text() {
+    for folder in folders() {
+        let tokenizer = load(&folder, 24);
+        for truncation in [PairTruncation::OnlySecond, PairTruncation::LongestFirst] {
+            let [query, text] =
+                ["who lures ducks?", "a toller lures ducks within range of the hunter of ducks"]
+                    .map(|text| tokenizer.tokenize(text, truncation).unwrap());
+            for length in [0, 1, 5, 23, 24, 1000] {
+                let kept: TokenizedText = tokenizer.cut(&text.ids, length).to_vec().into();
+                let [found, expected] = [tokenizer.shorten(&text, length), kept]
+                    .map(|text| tokenizer.compose_pair(&query, &text, truncation).unwrap());
+                assert_eq!(found, expected, "{folder:?} {length}");
+            }
+            assert_eq!(tokenizer.shorten(&text, 1000), text);
+            assert_eq!(tokenizer.shorten(&text, 5).len(), 5);
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) enum Input {
     /// Texts.
     Texts(Vec<String>),
     /// Objects with a text each, as Jina's clients send them.
-    Objects(Vec<Object>),
+    Objects(Vec<TextObject>),
     /// The tokens of a text, special tokens included.
     Ids(Vec<u32>),
     /// The tokens of texts.
@@ -25,7 +25,7 @@ pub(super) enum Input {
 
 /// An object with a text.
 #[derive(Debug, Deserialize, ToSchema)]
-pub(super) struct Object {
+pub(super) struct TextObject {
     /// The text.
     text: String,
 }
@@ -42,7 +42,7 @@ impl Input {
         };
         app.check_count(field, inputs.len())?;
         if matches!(inputs, Inputs::Ids(_)) && !app.limits.allow_token_ids {
-            return Err(Failure::invalid(format!(
+            return Err(Failure::of_shape(format!(
                 "`{field}` has ids of tokens, which mean nothing to another tokenizer than the one that made \
                  them: send texts (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False), or let \
                  the server be started with ids of tokens allowed"

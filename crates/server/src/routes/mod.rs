@@ -1,6 +1,7 @@
 //! The routes, each under the names and in the shapes of its protocol.
 
 mod admin;
+mod document;
 mod inputs;
 mod mcp;
 mod openai;
@@ -28,28 +29,9 @@ use crate::dialect::Dialect;
 use crate::failure::{Failure, Reason};
 use crate::{gate, tei_metrics, unread};
 
-/// What the OpenAPI document says before its routes.
-#[derive(OpenApi)]
-#[openapi(info(
-    title = "Toller",
-    description = "Vectors, scores and searches, with the bits of the command line."
-))]
-struct Document;
-
 /// The failure of a request without a route.
 async fn refusal(reason: Reason, message: &'static str) -> Response {
     Dialect::Own.complete(Failure::new(reason, message).into_response())
-}
-
-/// Adds to the document that `alias` is another name of `route`.
-fn describe_alias(document: &mut utoipa::openapi::OpenApi, alias: &str, route: &str) {
-    let Some(mut item) = document.paths.paths.get(route).cloned() else { return };
-    for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
-        // An id names one operation.
-        operation.operation_id = None;
-        operation.summary = Some(format!("The same as {route}"));
-    }
-    document.paths.paths.insert(alias.to_owned(), item);
 }
 
 /// All routes.
@@ -87,10 +69,12 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .layer(map_response_with_state(app.clone(), tei_metrics::observe));
     let openai = OpenApiRouter::new()
         .routes(routes!(openai::embeddings))
+        .route("/embeddings", post(openai::embeddings))
+        // TEI has this route, too.
+        .layer(map_response_with_state(app.clone(), tei_metrics::observe))
         .routes(routes!(openai::models))
         .routes(routes!(openai::model))
         .route("/v1/models/{owner}/{name}", get(openai::model))
-        .route("/embeddings", post(openai::embeddings))
         .route("/models", get(openai::models))
         .route("/models/{id}", get(openai::model))
         .route("/models/{owner}/{name}", get(openai::model));
@@ -109,7 +93,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .layer(map_response(|response| async { Dialect::Own.complete(response) }));
     let mcp = OpenApiRouter::new().routes(routes!(mcp::answer)).layer(from_fn(gate::same_origin));
 
-    let (router, mut document) = OpenApiRouter::with_openapi(Document::openapi())
+    let (router, mut document) = OpenApiRouter::with_openapi(document::Document::openapi())
         .merge(open.layer(map_response(|response| async { Dialect::Tei.complete(response) })))
         .merge(guarded(tei, Dialect::Tei))
         .merge(guarded(openai, Dialect::OpenAi))
@@ -127,7 +111,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         ("/models", "/v1/models"),
         ("/models/{id}", "/v1/models/{id}"),
     ];
-    aliases.into_iter().for_each(|(alias, route)| describe_alias(&mut document, alias, route));
+    document::complete(&mut document, &aliases, app.keys.is_some());
     let document = Arc::new(document);
     let openapi = move || {
         let document = document.clone();

@@ -1,10 +1,11 @@
 //! OpenAI's embeddings API.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -12,13 +13,13 @@ use toller_tokenizer::Tokens;
 use utoipa::ToSchema;
 
 use super::inputs::Input;
+use super::tei::Timing;
 use super::tei::embed::output;
 use super::truncation::{Truncate, cut};
 use crate::app::App;
 use crate::body::{Body, Deadline, InPath};
 use crate::dialect::OpenAiFailures;
 use crate::failure::{Failure, Reason};
-use crate::texts::{FEW_TOKENS, as_json};
 
 /// Texts to encode.
 #[derive(Deserialize, ToSchema)]
@@ -27,15 +28,20 @@ pub(super) struct EmbeddingsRequest {
     model: Option<String>,
     /// Dimensions that are kept of a vector.
     dimensions: Option<usize>,
-    /// Numbers, unless it says otherwise. Jina calls it `embedding_type`.
-    #[serde(alias = "embedding_type")]
+    /// Numbers, unless it says otherwise.
     encoding_format: Option<Format>,
-    /// `query` or `passage`: the role of the texts. Not a field of OpenAI's; Jina calls it `task`.
-    #[serde(alias = "task", alias = "prompt_name")]
+    /// Jina's name of `encoding_format`, which counts if there are both.
+    embedding_type: Option<Format>,
+    /// `query` or `passage`: the role of the texts. Not a field of OpenAI's.
     input_type: Option<String>,
+    /// Jina's name of `input_type`, which counts if there are both.
+    task: Option<String>,
+    /// TEI's name of `input_type`, which counts if there are both.
+    prompt_name: Option<String>,
     /// Whether vectors have length 1; the model's own choice if left out. A field of Jina's.
-    #[serde(alias = "normalize")]
     normalized: Option<bool>,
+    /// TEI's name of `normalized`, which counts if there are both.
+    normalize: Option<bool>,
     /// Whether texts that are too long are cut; as the server was started if left out. A field of Jina's.
     truncate: Option<Truncate>,
     /// -1 to cut texts that are too long. A field of vLLM's.
@@ -111,17 +117,21 @@ pub(super) async fn embeddings(
     Deadline(deadline): Deadline,
     Body(request): Body<EmbeddingsRequest>,
 ) -> Result<Response, Failure> {
+    let started = Instant::now();
     let (embedder, model) = app.embedder_named(request.model.as_deref())?;
-    let role = embedder.role(request.input_type.as_deref())?;
-    let output = output(embedder, role, request.normalized, request.dimensions)?;
+    let role = request.input_type.or(request.task).or(request.prompt_name);
+    let role = embedder.role(role.as_deref())?;
+    let output = output(embedder, role, request.normalized.or(request.normalize), request.dimensions)?;
+    let format = request.encoding_format.or(request.embedding_type).unwrap_or_default();
     let inputs = request.input.checked(&app, "input")?;
+    let mut timing = Timing::new(started, inputs.characters());
     let most = embedder.tower(role).max_length();
     let cut = cut(&app.limits, request.truncate, request.truncate_prompt_tokens, most)?;
     let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     let usage = Usage::of(&tokens);
-    app.metrics.given("embed", tokens.len(), usage.tokens());
-    let vectors = embedder.encode(role, output, tokens, deadline).await?.outputs;
-    let write = |vector: Vec<f32>| match request.encoding_format.unwrap_or_default() {
+    timing.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
+    let vectors = timing.take(embedder.encode(role, output, tokens, deadline).await?);
+    let write = |vector: Vec<f32>| match format {
         Format::Float => Vector::Float(vector),
         Format::Base64 => {
             let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -130,9 +140,7 @@ pub(super) async fn embeddings(
     };
     let embedding = |(index, vector)| Embedding { object: "embedding", embedding: write(vector), index };
     let data = vectors.into_iter().enumerate().map(embedding).collect();
-    let is_large = usage.tokens() > FEW_TOKENS;
-    let answer = Embeddings { object: "list", data, model: model.to_owned(), usage };
-    Ok(as_json(is_large, || Json(answer).into_response()))
+    Ok(timing.answer(Embeddings { object: "list", data, model: model.to_owned(), usage }))
 }
 
 /// The models that are served.

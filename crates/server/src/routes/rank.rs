@@ -27,7 +27,8 @@ pub(super) struct RankRequest {
     pub(super) top_n: Option<usize>,
     /// Whether the answer has the documents.
     pub(super) return_documents: Option<bool>,
-    /// Tokens that are kept of a document; only what leaves documents as they are is supported.
+    /// Tokens that are kept of a document.
+    #[schema(minimum = 1)]
     pub(super) max_tokens_per_doc: Option<usize>,
     /// Fields of documents that are read; only `text` is supported.
     pub(super) rank_fields: Option<Vec<String>>,
@@ -68,13 +69,11 @@ async fn rank(
     let (scorer, model) = app.scorer_named(request.model.as_deref())?;
     app.check_count("documents", request.documents.len())?;
     let most = scorer.model().max_length();
-    if request.max_tokens_per_doc.is_some_and(|asked| asked < most) {
-        return Err(Failure::invalid(format!(
-            "`max_tokens_per_doc` below {most}, where the model itself cuts, is not supported"
-        )));
+    if request.max_tokens_per_doc == Some(0) {
+        return Err(Failure::of_shape("`max_tokens_per_doc` is at least 1"));
     }
     if request.rank_fields.is_some_and(|fields| fields != ["text"]) {
-        return Err(Failure::invalid("`rank_fields` other than `text` are not supported"));
+        return Err(Failure::of_shape("`rank_fields` other than `text` are not supported"));
     }
     let text = |document| match document {
         Document::Text(text) | Document::Object { text } => text,
@@ -82,7 +81,7 @@ async fn rank(
     let texts: Vec<String> = request.documents.into_iter().map(text).collect();
     let cut = cut(&app.limits, request.truncate, request.truncate_prompt_tokens, most)?;
     let returned = if request.return_documents == Some(true) { texts.clone() } else { Vec::new() };
-    let pairs = scorer.pairs(request.query, texts, cut, deadline).await?;
+    let pairs = scorer.pairs(request.query, texts, request.max_tokens_per_doc, cut, deadline).await?;
     let usage = Usage::of(&pairs);
     app.metrics.given("score", pairs.len(), usage.tokens());
     let logits = scorer.logits(pairs, deadline).await?.outputs.concat();

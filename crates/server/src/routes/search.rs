@@ -52,21 +52,13 @@ pub(super) struct SearchQuery {
     /// By default the best that is served: hybrid, dense, sparse.
     system: Option<System>,
     /// Whether the reranker scores the best hits again.
-    #[serde(default)]
-    rerank: bool,
-    /// Hits of a query. All queries together may have 2,000,000, and 10,000 with texts.
-    #[serde(default = "k")]
+    rerank: Option<bool>,
+    /// Hits of a query, 10 by default. All queries together may have 2,000,000, and 10,000 with texts.
     #[schema(minimum = 1)]
-    k: usize,
-    #[serde(default)]
-    filter: SearchFilter,
+    k: Option<usize>,
+    filter: Option<SearchFilter>,
     /// Whether hits have titles and texts, and where the texts have the terms of the query.
-    #[serde(default)]
-    texts: bool,
-}
-
-fn k() -> usize {
-    K
+    texts: Option<bool>,
 }
 
 /// A query or several.
@@ -80,13 +72,13 @@ enum Queries {
 }
 
 /// The documents that may be hits. Identifiers that the collection does not have are left out.
-#[derive(Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct SearchFilter {
     /// The only ones.
     ids: Option<Vec<String>>,
     /// Not these.
-    exclude: Vec<String>,
+    exclude: Option<Vec<String>>,
 }
 
 impl SearchFilter {
@@ -95,7 +87,7 @@ impl SearchFilter {
         let lists = DocumentLists {
             allowed: self.ids.map(HashSet::from_iter),
             // Queries have no identifiers here, so all of them have the same.
-            excluded: self.exclude.into_iter().map(|id| (String::new(), id)).collect(),
+            excluded: self.exclude.into_iter().flatten().map(|id| (String::new(), id)).collect(),
         };
         (!lists.is_empty()).then_some(lists)
     }
@@ -227,26 +219,28 @@ pub(super) async fn search(
 ) -> Result<Response, Failure> {
     let collection = app.collection()?;
     let system = collection.system(request.system)?;
+    let (k, rerank) = (request.k.unwrap_or(K), request.rerank.unwrap_or(false));
+    let texts = request.texts.unwrap_or(false);
     let queries = match request.query {
         Queries::One(query) => vec![query],
         Queries::Many(queries) => queries,
     };
-    if request.texts {
+    if texts {
         collection.texts()?;
     }
-    check_hits(&app, queries.len(), request.k, request.texts)?;
-    let filter = match request.filter.lists() {
+    check_hits(&app, queries.len(), k, texts)?;
+    let filter = match request.filter.and_then(SearchFilter::lists) {
         None => None,
         Some(lists) => Some(collection.filter(system, lists).await?.into()),
     };
-    let asked = Asked { system, k: request.k, filter };
-    let (hits, answer) = run(&app, &collection, asked, request.rerank, &queries, deadline).await?;
+    let asked = Asked { system, k, filter };
+    let (hits, answer) = run(&app, &collection, asked, rerank, &queries, deadline).await?;
     let mut stages = vec![Stage::new("queue", answer.queued)];
     let last = answer.outputs.last();
     stages.extend(last.iter().flat_map(|found| &*found.stages).map(|&(stage, time)| Stage::new(stage, time)));
     let batch = last.map_or(0, |found| found.batch);
     let started = Instant::now();
-    let results = match request.texts {
+    let results = match texts {
         false => queries.into_iter().zip(hits).map(|(query, hits)| bare(query, hits)).collect(),
         true => {
             let collection = collection.clone();
@@ -263,8 +257,8 @@ pub(super) async fn search(
         }
     };
     let hits: usize = results.iter().map(|query: &QueryHits| query.hits.len()).sum();
-    let is_large = request.texts || hits > NAMED_AT_ONCE;
-    let answer = SearchAnswer { system, reranked: request.rerank, results, stages, batch };
+    let is_large = texts || hits > NAMED_AT_ONCE;
+    let answer = SearchAnswer { system, reranked: rerank, results, stages, batch };
     Ok(as_json(is_large, || Json(answer).into_response()))
 }
 
@@ -384,13 +378,11 @@ pub(super) async fn document(
 pub(super) struct ExplainRequest {
     query: String,
     ids: Vec<String>,
-    /// Hits of the search whose scores these are. It matters only to the expansion of queries.
-    #[serde(default = "k")]
+    /// Hits of the search whose scores these are, 10 by default. It matters only to the expansion of queries.
     #[schema(minimum = 1)]
-    k: usize,
+    k: Option<usize>,
     /// The filter of that search, which matters to the same.
-    #[serde(default)]
-    filter: SearchFilter,
+    filter: Option<SearchFilter>,
 }
 
 /// The parts of a document's score.
@@ -434,6 +426,7 @@ pub(super) async fn explain(
 ) -> Result<Response, Failure> {
     app.check_count("ids", request.ids.len())?;
     let ExplainRequest { query, ids, k, filter } = request;
+    let k = k.unwrap_or(K);
     check_query(&query)?;
     if query.len() * ids.len() > MOST_EXPLAINED {
         let (bytes, count) = (query.len(), ids.len());
@@ -442,10 +435,7 @@ pub(super) async fn explain(
         );
         return Err(Failure::new(Reason::TooLarge, message));
     }
-    let most = app.limits.k;
-    if !(1..=most).contains(&k) {
-        return Err(Failure::invalid(format!("`k` is {k}; it is from 1 to {most}")));
-    }
+    check_k(&app, "k", k)?;
     let collection = app.collection()?;
     let explained = explain_all(collection, query, ids, k, filter);
     let late = |_| Err(Failure::new(Reason::Timeout, "the explanation took until the deadline"));
@@ -459,11 +449,11 @@ async fn explain_all(
     query: String,
     ids: Vec<String>,
     k: usize,
-    filter: SearchFilter,
+    filter: Option<SearchFilter>,
 ) -> Result<Vec<Explained>, Failure> {
     let searcher = collection.sparse()?;
     let ordinals = collection.ordinals(System::Sparse).await?;
-    let filter = match filter.lists() {
+    let filter = match filter.and_then(SearchFilter::lists) {
         Some(lists) => collection.filter(System::Sparse, lists).await?,
         None => QueryFilter::default(),
     };

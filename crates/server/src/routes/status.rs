@@ -14,7 +14,13 @@ use crate::gate;
 use crate::keys::Rights;
 
 /// Whether the server takes requests, as TEI says it
-#[utoipa::path(get, path = "/health", tag = "Status", responses((status = 200), (status = 503)))]
+#[utoipa::path(
+    get,
+    path = "/health",
+    tag = "Status",
+    security(()),
+    responses((status = 200, description = "It does"), (status = 503, description = "It is shutting down, or a GPU has failed"))
+)]
 pub(super) async fn health(app: State<Arc<App>>) -> Result<(), Failure> {
     match app.phase.is_draining() {
         true => Err(Failure::new(Reason::Unavailable, "the server is shutting down")),
@@ -23,20 +29,38 @@ pub(super) async fn health(app: State<Arc<App>>) -> Result<(), Failure> {
 }
 
 /// Whether the server takes requests
-#[utoipa::path(get, path = "/readyz", tag = "Status", responses((status = 200), (status = 503)))]
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "Status",
+    security(()),
+    responses((status = 200, description = "It does"), (status = 503, description = "It is shutting down, or a GPU has failed"))
+)]
 pub(super) async fn ready(app: State<Arc<App>>) -> Result<(), Failure> {
     health(app).await
 }
 
 /// Whether the server lives; also while it shuts down, but not once a GPU is lost to the process
-#[utoipa::path(get, path = "/livez", tag = "Status", responses((status = 200), (status = 503)))]
+#[utoipa::path(
+    get,
+    path = "/livez",
+    tag = "Status",
+    security(()),
+    responses((status = 200, description = "It does"), (status = 503, description = "A GPU has failed"))
+)]
 pub(super) async fn live(State(app): State<Arc<App>>) -> Result<(), Failure> {
     let lost = |name| Failure::new(Reason::Unavailable, format!("{name} has failed; start the server again"));
     app.lost_device().map(lost).map_or(Ok(()), Err)
 }
 
 /// What the server counts, for Prometheus
-#[utoipa::path(get, path = "/metrics", tag = "Status", responses((status = 200, body = String), TeiFailures))]
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "Status",
+    security((), ("bearer" = [])),
+    responses((status = 200, body = String), TeiFailures)
+)]
 pub(super) async fn metrics(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

@@ -40,7 +40,7 @@ pub(super) fn cut(
 ) -> Result<Cut, Failure> {
     let is_own = |tokens: i64| tokens == -1 || usize::try_from(tokens).is_ok_and(|most| most >= max_length);
     if truncate_prompt_tokens.is_some_and(|tokens| !is_own(tokens)) {
-        return Err(Failure::invalid(format!(
+        return Err(Failure::of_shape(format!(
             "`truncate_prompt_tokens` is -1 or at least {max_length}, where the model itself cuts"
         )));
     }

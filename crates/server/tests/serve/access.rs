@@ -36,8 +36,16 @@ fn keys_open_what_they_are_for() {
     assert_eq!(ask("/admin/reload", None).status, 401);
     assert_eq!(ask("/admin/reload", Some("reader")).status, 403);
     assert_eq!(ask("/admin/reload", Some("chief")).ok()["systems"], json!(["hybrid", "dense", "sparse"]));
+    let document = server.get("/openapi.json").ok();
+    let required = document["security"].as_array().unwrap();
+    let schemes = document["components"]["securitySchemes"].as_object().unwrap();
+    assert_eq!((required.len(), schemes.len()), (3, 3));
+    for scheme in required.iter().flat_map(|required| required.as_object().unwrap().keys()) {
+        assert!(schemes.contains_key(scheme), "{scheme}");
+    }
     for open in ["/health", "/livez", "/readyz", "/metrics"] {
         assert_eq!(server.get(open).status, 200, "{open}");
+        assert_eq!(document["paths"][open]["get"]["security"][0], json!({}), "{open}");
     }
 }
 
@@ -70,15 +78,15 @@ fn limits_are_kept() {
     let long = "ducks ".repeat(400);
     let cases = [
         ("/embed", json!({ "inputs": "x".repeat(4000) }), 413),
-        ("/embed", json!({ "inputs": ["a", "b", "c", "d"] }), 422),
+        ("/embed", json!({ "inputs": ["a", "b", "c", "d"] }), 413),
         ("/embed", json!({ "inputs": [] }), 400),
-        ("/embed", json!({ "inputs": long }), 422),
+        ("/embed", json!({ "inputs": long }), 413),
         ("/embed", json!({ "inputs": long, "truncate": true }), 200),
         ("/embed", json!({ "inputs": long, "truncate": true, "truncation_direction": "Left" }), 200),
         ("/embed", json!({ "inputs": [1, 2, 3] }), 422),
-        ("/embed", json!({ "inputs": "a", "dimensions": 0 }), 422),
-        ("/embed", json!({ "inputs": "a", "dimensions": 100_000 }), 422),
-        ("/embed", json!({ "inputs": "a", "prompt_name": "poem" }), 422),
+        ("/embed", json!({ "inputs": "a", "dimensions": 0 }), 413),
+        ("/embed", json!({ "inputs": "a", "dimensions": 100_000 }), 413),
+        ("/embed", json!({ "inputs": "a", "prompt_name": "poem" }), 413),
         ("/v1/embeddings", json!({ "input": "a", "model": "other" }), 404),
         ("/v1/embeddings", json!({ "input": [[1, 2]], "model": "tiny-bert" }), 400),
         ("/rerank", json!({ "query": "a", "texts": ["b"], "documents": ["b"] }), 422),
@@ -113,7 +121,18 @@ fn ids_of_tokens_are_those_of_tokenize() {
     let by_text = server.post("/embed", &json!({ "inputs": text })).ok();
     assert_eq!(server.post("/embed", &json!({ "inputs": ids })).ok(), by_text);
     assert_eq!(server.post("/embed", &json!({ "inputs": [ids] })).ok(), by_text);
-    assert_eq!(server.post("/embed", &json!({ "inputs": [4_000_000_000_u32] })).status, 422);
+    assert_eq!(server.post("/embed", &json!({ "inputs": [4_000_000_000_u32] })).status, 413);
+    // Cut like texts.
+    let text = format!("dogs {} lakes", "ducks ".repeat(400));
+    let tokens = server.post("/tokenize", &json!({ "inputs": text })).ok();
+    let ids: Vec<&Value> = tokens[0].as_array().unwrap().iter().map(|token| &token["id"]).collect();
+    for side in ["left", "right"] {
+        let embedded = |inputs: Value| {
+            server.post("/embed", &json!({ "inputs": inputs, "truncation_direction": side })).ok()
+        };
+        assert_eq!(embedded(json!(ids)), embedded(json!(text)), "{side}");
+    }
+    assert_eq!(server.post("/embed", &json!({ "inputs": ids, "truncate": false })).status, 413);
 }
 
 #[test]

@@ -183,6 +183,30 @@ fn hits_are_those_of_the_searchers() {
 }
 
 #[test]
+fn documents_are_cut_where_a_request_says() {
+    let server = Running::start();
+    let query = "who lures ducks?";
+    let whole = "ducks swim on lakes and a dog fetches them";
+    let model = server
+        .engine
+        .cross_encoder(&crate::support::fixture("cross-encoders/roberta"), &Default::default())
+        .unwrap();
+    let tokens = model.tokenizer().inspect(whole, false).unwrap();
+    for path in ["/v1/rerank", "/v2/rerank", "/rerank"] {
+        let score = |document: &str, most: Option<usize>| {
+            let body = json!({ "query": query, "documents": [document], "max_tokens_per_doc": most });
+            server.post(path, &body).ok()["results"][0]["relevance_score"].clone()
+        };
+        for most in [1, 3, tokens.len()] {
+            let text = &whole[..tokens[most - 1].bytes.clone().unwrap().end];
+            assert_eq!(score(whole, Some(most)), score(text, None), "{path} {most}");
+        }
+        assert_eq!(score(whole, Some(4096)), score(whole, None), "{path}");
+        assert_ne!(score(whole, Some(1)), score(whole, None), "{path}");
+    }
+}
+
+#[test]
 fn scores_are_those_of_the_reranker() {
     let server = Running::start();
     let model = server
@@ -200,6 +224,14 @@ fn scores_are_those_of_the_reranker() {
         let place = entry["index"].as_u64().unwrap() as usize;
         assert_eq!(entry["score"].as_f64().unwrap() as f32, scores[place]);
     }
+    let some =
+        json!({ "query": query, "texts": texts, "raw_scores": true, "top_n": 2, "return_documents": true });
+    let some = server.post("/rerank", &some).ok();
+    for (entry, of_all) in some.as_array().unwrap().iter().zip(ranked) {
+        assert_eq!((&entry["index"], &entry["score"]), (&of_all["index"], &of_all["score"]));
+        assert_eq!(entry["text"], texts[entry["index"].as_u64().unwrap() as usize]);
+    }
+    assert_eq!(some.as_array().unwrap().len(), 2);
     let falling: Vec<f64> = ranked.iter().map(|entry| entry["score"].as_f64().unwrap()).collect();
     assert!(falling.is_sorted_by(|a, b| a >= b));
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
 
 use crate::support::Running;
@@ -62,11 +63,23 @@ fn every_route_answers_as_written() {
     assert!(missing.is_empty(), "no golden request for {missing:?}");
 }
 
-/// Every body that the OpenAPI document describes has fields, and an example that is answered.
+/// Every body that the OpenAPI document describes has fields, and an example that is answered in the shape that
+/// it describes.
 #[test]
 fn the_examples_of_the_document_are_answered() {
     let server = Running::start();
     let document = server.get("/openapi.json").ok();
+    let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+    compiler.add_resource("file:///openapi.json", document.clone()).unwrap();
+    let mut check = |path: &str, part: &str, value: &Value| {
+        let path = path.replace('/', "~1");
+        let place =
+            format!("file:///openapi.json#/paths/{path}/post/{part}/content/application~1json/schema");
+        let schema =
+            compiler.compile(&place, &mut schemas).unwrap_or_else(|error| panic!("{place}: {error:#}"));
+        let checked = schemas.validate(value, schema);
+        assert!(checked.is_ok(), "{place}: {value} {}", checked.unwrap_err());
+    };
     let paths = document["paths"].as_object().unwrap();
     let mut ids = Vec::new();
     for (path, item) in paths {
@@ -86,13 +99,31 @@ fn the_examples_of_the_document_are_answered() {
             }
         }
         assert!(!body["example"].is_null(), "{path}");
-        server.post(path, &body["example"]).ok();
+        check(path, "requestBody", &body["example"]);
+        check(path, "responses/200", &server.post(path, &body["example"]).ok());
     }
+    let single = json!({ "inputs": "ducks" });
+    check("/predict", "responses/200", &server.post("/predict", &single).ok());
+    check("/embed", "requestBody", &json!({ "inputs": [{ "text": "ducks" }] }));
     assert!(["/mcp", "/invocations", "/v1/search"].iter().all(|path| paths.contains_key(*path)));
     let count = ids.len();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count, "{ids:?}");
+}
+
+#[test]
+fn every_response_of_the_document_has_a_description() {
+    let server = Running::start();
+    let document = server.get("/openapi.json").ok();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for operation in item.as_object().unwrap().values() {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let description = response["description"].as_str();
+                assert!(description.is_some_and(|description| !description.is_empty()), "{path} {status}");
+            }
+        }
+    }
 }
 
 /// Whether a path is of a route.
@@ -132,6 +163,18 @@ fn what_is_served_is_described() {
         "te_request_success{method=\"batch\"} 1",
         "te_embed_count 2",
         "te_request_input_length_count 2",
+    ] {
+        assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
+    }
+    let answer = server.post("/v1/embeddings", &json!({"input": "three"}));
+    assert_eq!((answer.status, &*answer.headers["x-compute-characters"]), (200, "5"));
+    assert_eq!(server.post("/v1/embeddings", &json!({"input": []})).status, 400);
+    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+    for line in [
+        "toller_texts_total{model=\"embed\"} 3",
+        "te_request_success{method=\"single\"} 1",
+        "te_request_failure{err=\"validation\"} 1",
+        "te_embed_count 3",
     ] {
         assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
     }

@@ -101,10 +101,10 @@ fn a_query_that_is_too_long_is_cut_or_refused_alone() {
     assert_eq!(found["results"][1], server.post("/v1/search", &alone).ok()["results"][0]);
     let mut uncut = rerank.clone();
     uncut["truncate"] = json!(false);
-    assert_eq!(server.post("/rerank", &uncut).status, 422);
+    assert_eq!(server.post("/rerank", &uncut).status, 413);
     let limits = Limits { truncate: false, ..Limits::default() };
     let server = Running::with(limits, None, Duration::from_secs(20));
-    assert_eq!(server.post("/rerank", &rerank).status, 422);
+    assert_eq!(server.post("/rerank", &rerank).status, 413);
     assert_eq!(server.post("/v1/search", &search).status, 422);
 }
 
@@ -154,6 +154,69 @@ fn every_protocol_says_whether_texts_are_cut() {
         let start = json!({ "query": "a", "documents": ["b"], "truncate": "START" });
         assert_eq!(server.post("/v1/rerank", &start).status, 422);
     }
+}
+
+#[test]
+fn null_is_a_field_that_is_left_out() {
+    let server = Running::start();
+    for (path, body) in [
+        ("/v1/search", json!({ "query": "ducks", "system": "sparse" })),
+        ("/v1/search", json!({ "query": "ducks", "system": "sparse", "filter": {} })),
+        ("/v1/explain", json!({ "query": "ducks", "ids": ["d0"] })),
+        ("/embed", json!({ "inputs": "ducks" })),
+        ("/similarity", json!({ "inputs": { "source_sentence": "a", "sentences": ["b"] } })),
+        ("/rerank", json!({ "query": "ducks", "texts": ["a toller"] })),
+        ("/rerank", json!({ "query": "ducks", "documents": ["a toller"] })),
+        ("/predict", json!({ "inputs": "ducks" })),
+        ("/tokenize", json!({ "inputs": "ducks" })),
+        ("/decode", json!({ "ids": [5, 6] })),
+        ("/v1/embeddings", json!({ "input": "ducks" })),
+        ("/v1/rerank", json!({ "query": "ducks", "documents": ["a toller"] })),
+    ] {
+        let results = |body: &Value| {
+            let mut answer = server.post(path, body).ok();
+            // The times.
+            if let Some(answer) = answer.as_object_mut() {
+                answer.remove("stages");
+            }
+            answer
+        };
+        let schema = schema_of(&server, path);
+        let mut nulls = body.clone();
+        for field in schema.keys().filter(|field| body[field.as_str()].is_null()) {
+            nulls[field] = Value::Null;
+        }
+        if body["filter"].is_object() {
+            nulls["filter"] = json!({ "ids": null, "exclude": null });
+        }
+        assert_eq!(results(&nulls), results(&body), "{path} {nulls}");
+    }
+}
+
+/// The fields of a route's body, by the OpenAPI document.
+fn schema_of(server: &Running, path: &str) -> serde_json::Map<String, Value> {
+    let document = server.get("/openapi.json").ok();
+    let body = &document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    let schema = document.pointer(body["$ref"].as_str().unwrap().strip_prefix('#').unwrap()).unwrap();
+    schema["properties"].as_object().unwrap().clone()
+}
+
+#[test]
+fn of_two_names_of_a_field_the_protocols_own_counts() {
+    let server = Running::start();
+    let ask = |body: Value| server.post("/v1/embeddings", &body).ok()["data"].clone();
+    let plain = json!({ "input": "ducks", "encoding_format": "base64", "normalized": false });
+    let mut both = plain.clone();
+    for (field, value) in [
+        ("embedding_type", json!("float")),
+        ("normalize", json!(true)),
+        ("input_type", json!("query")),
+        ("task", json!("poem")),
+        ("prompt_name", json!("poem")),
+    ] {
+        both[field] = value;
+    }
+    assert_eq!(ask(both), ask(plain));
 }
 
 #[test]

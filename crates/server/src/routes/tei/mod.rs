@@ -49,7 +49,7 @@ fn role_name(role: Role) -> &'static str {
 }
 
 /// What a request took.
-struct Timing {
+pub(super) struct Timing {
     started: Instant,
     tokenized: Duration,
     queued: Duration,
@@ -63,7 +63,7 @@ struct Timing {
 
 impl Timing {
     /// A request that began then, with this number of characters.
-    fn new(started: Instant, characters: usize) -> Self {
+    pub(super) fn new(started: Instant, characters: usize) -> Self {
         let (tokenized, queued, computed) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         Self {
             started,
@@ -78,7 +78,12 @@ impl Timing {
     }
 
     /// Notes that the texts have these tokens now, and counts them for the model, which computes there.
-    fn tokenized(&mut self, app: &App, (model, compute): (&'static str, &Compute), tokens: &[Tokens]) {
+    pub(super) fn tokenized(
+        &mut self,
+        app: &App,
+        (model, compute): (&'static str, &Compute),
+        tokens: &[Tokens],
+    ) {
         self.tokenized = self.started.elapsed();
         self.model = model;
         self.is_cpu = compute.is_cpu();
@@ -91,14 +96,14 @@ impl Timing {
     }
 
     /// The outputs, with their times noted.
-    fn take<T>(&mut self, answer: Answer<T>) -> Vec<T> {
+    pub(super) fn take<T>(&mut self, answer: Answer<T>) -> Vec<T> {
         self.queued += answer.queued;
         self.computed += answer.computed;
         answer.outputs
     }
 
     /// The answer with TEI's headers: milliseconds, characters and tokens.
-    fn answer(self, body: impl Serialize) -> Response {
+    pub(super) fn answer(self, body: impl Serialize) -> Response {
         let is_large = self.tokens() > FEW_TOKENS;
         let mut response = as_json(is_large, || Json(body).into_response());
         let milliseconds = |time: Duration| time.as_millis() as u64;

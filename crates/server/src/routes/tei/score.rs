@@ -26,15 +26,20 @@ pub(in crate::routes) struct RerankRequest {
     truncate: Option<bool>,
     truncation_direction: Option<Direction>,
     /// Whether scores are as `toller rerank` writes them; else from 0 to 1.
-    #[serde(default)]
-    raw_scores: bool,
+    raw_scores: Option<bool>,
     /// Whether the answer has the texts.
-    #[serde(default)]
-    return_text: bool,
+    return_text: Option<bool>,
+    /// Another name of `return_text`.
+    return_documents: Option<bool>,
+    /// Texts of the answer, the best; `null` for all.
+    top_n: Option<usize>,
     documents: Option<Vec<Document>>,
     model: Option<String>,
-    top_n: Option<usize>,
-    return_documents: Option<bool>,
+    /// With `documents`: tokens that are kept of each.
+    #[schema(minimum = 1)]
+    max_tokens_per_doc: Option<usize>,
+    /// With `documents`: fields that are read; only `text` is supported.
+    rank_fields: Option<Vec<String>>,
     /// With `documents`: -1 to cut pairs that are too long.
     truncate_prompt_tokens: Option<i64>,
 }
@@ -42,28 +47,26 @@ pub(in crate::routes) struct RerankRequest {
 impl RerankRequest {
     /// Refuses fields of the other shape, which would have no effect.
     fn check_shape(&self) -> Result<(), Failure> {
-        let Self { truncation_direction, raw_scores, return_text, top_n, return_documents, .. } = self;
         let (of, fields) = match self.documents {
             None => (
                 "documents",
                 vec![
-                    ("top_n", top_n.is_some()),
-                    ("return_documents", return_documents.is_some()),
+                    ("max_tokens_per_doc", self.max_tokens_per_doc.is_some()),
+                    ("rank_fields", self.rank_fields.is_some()),
                     ("truncate_prompt_tokens", self.truncate_prompt_tokens.is_some()),
                 ],
             ),
             Some(_) => (
                 "texts",
                 vec![
-                    ("truncation_direction", truncation_direction.is_some()),
-                    ("raw_scores", *raw_scores),
-                    ("return_text", *return_text),
+                    ("truncation_direction", self.truncation_direction.is_some()),
+                    ("raw_scores", self.raw_scores == Some(true)),
                 ],
             ),
         };
         match fields.into_iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
-            Some((field, _)) => Err(Failure::invalid(format!("`{field}` goes with `{of}`; leave it out"))),
+            Some((field, _)) => Err(Failure::of_shape(format!("`{field}` goes with `{of}`; leave it out"))),
         }
     }
 }
@@ -95,6 +98,7 @@ pub(in crate::routes) async fn rerank(
     Body(request): Body<RerankRequest>,
 ) -> Result<Response, Failure> {
     request.check_shape()?;
+    let with_texts = request.return_text.or(request.return_documents);
     let texts = match (request.texts, request.documents) {
         (Some(texts), None) => texts,
         (None, Some(documents)) => {
@@ -103,28 +107,30 @@ pub(in crate::routes) async fn rerank(
                 query: request.query,
                 documents,
                 top_n: request.top_n,
-                return_documents: request.return_documents,
-                max_tokens_per_doc: None,
-                rank_fields: None,
+                return_documents: with_texts,
+                max_tokens_per_doc: request.max_tokens_per_doc,
+                rank_fields: request.rank_fields,
                 truncate: request.truncate.map(Truncate::Whether),
                 truncate_prompt_tokens: request.truncate_prompt_tokens,
             };
             return Ok(rank::in_jinas_shape(&app, deadline, request).await?.into_response());
         }
-        _ => return Err(Failure::invalid("give `texts` (TEI) or `documents` (Jina), one of them")),
+        _ => return Err(Failure::of_shape("give `texts` (TEI) or `documents` (Jina), one of them")),
     };
     let started = Instant::now();
     let (scorer, _) = app.scorer_named(request.model.as_deref())?;
     app.check_count("texts", texts.len())?;
     let mut timing = Timing::new(started, texts.iter().map(|text| text.chars().count()).sum());
     let cut = cut(&app, request.truncate, request.truncation_direction);
-    let kept = request.return_text.then(|| texts.clone());
-    let pairs = scorer.pairs(request.query, texts, cut, deadline.0).await?;
+    let kept = (with_texts == Some(true)).then(|| texts.clone());
+    let pairs = scorer.pairs(request.query, texts, None, cut, deadline.0).await?;
     timing.tokenized(&app, ("score", scorer.model().compute()), &pairs);
     let logits = timing.take(scorer.logits(pairs, deadline.0).await?).concat();
     let model = scorer.model();
-    let scores = if request.raw_scores { model.scores_of(&logits) } else { model.shares_of(&logits) };
-    let ranked = best_first(&scores).into_iter().map(|(index, score)| {
+    let raw = request.raw_scores == Some(true);
+    let scores = if raw { model.scores_of(&logits) } else { model.shares_of(&logits) };
+    let ranked = best_first(&scores).into_iter().take(request.top_n.unwrap_or(usize::MAX));
+    let ranked = ranked.map(|(index, score)| {
         let text = kept.as_ref().and_then(|kept| kept.get(index).cloned());
         Ranked { index, score, text }
     });
@@ -146,20 +152,19 @@ pub(in crate::routes) struct PredictRequest {
     truncate: Option<bool>,
     truncation_direction: Option<Direction>,
     /// Whether scores are logits; else the softmax of several labels, the sigmoid of one.
-    #[serde(default)]
-    raw_scores: bool,
+    raw_scores: Option<bool>,
 }
 
 /// A text, a pair of texts, or a list of texts and pairs.
 #[derive(Deserialize, ToSchema)]
-#[serde(untagged, expecting = "expected a text, a pair of texts, or a list of lists of one or two texts")]
+#[serde(untagged, expecting = "expected a text, a list of one or two texts, or a list of such lists")]
 enum PredictInput {
     /// A text.
     Text(String),
-    /// Two texts.
-    Pair(String, String),
     /// Lists of one or two texts.
     Many(Vec<Vec<String>>),
+    /// A text or a pair of texts.
+    One(Vec<String>),
 }
 
 /// A label and its score.
@@ -167,6 +172,16 @@ enum PredictInput {
 pub(in crate::routes) struct Prediction {
     label: String,
     score: f32,
+}
+
+/// The labels of a text or a pair, or of each of a list.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(in crate::routes) enum Predictions {
+    /// Of one.
+    One(Vec<Prediction>),
+    /// Of each.
+    Many(Vec<Vec<Prediction>>),
 }
 
 /// The labels of texts or pairs by their scores, best first
@@ -178,7 +193,7 @@ pub(in crate::routes) struct Prediction {
         content = PredictRequest,
         example = json!({ "inputs": [["who lures ducks?", "A toller is a dog."]] })
     ),
-    responses((status = 200, body = Vec<Prediction>), TeiFailures)
+    responses((status = 200, body = Predictions), TeiFailures)
 )]
 pub(in crate::routes) async fn predict(
     State(app): State<Arc<App>>,
@@ -189,7 +204,7 @@ pub(in crate::routes) async fn predict(
     let scorer = app.scorer()?;
     let (inputs, is_single) = match request.inputs {
         PredictInput::Text(text) => (vec![Classified::Text(text)], true),
-        PredictInput::Pair(first, second) => (vec![Classified::Pair(first, second)], true),
+        PredictInput::One(texts) => (vec![classified(texts)?], true),
         PredictInput::Many(many) => {
             (many.into_iter().map(classified).collect::<Result<Vec<_>, Failure>>()?, false)
         }
@@ -202,15 +217,15 @@ pub(in crate::routes) async fn predict(
     let logits = timing.take(scorer.logits(pairs, deadline).await?);
     let labels = scorer.model().labels();
     let predictions = |logits: &Vec<f32>| -> Vec<Prediction> {
-        let scores = if request.raw_scores { logits.clone() } else { shares(logits) };
+        let scores = if request.raw_scores == Some(true) { logits.clone() } else { shares(logits) };
         let ranked = best_first(&scores).into_iter();
         ranked.map(|(label, score)| Prediction { label: labels[label].clone(), score }).collect()
     };
     let mut predicted: Vec<Vec<Prediction>> = logits.iter().map(predictions).collect();
-    Ok(match is_single {
-        true => timing.answer(predicted.pop()),
-        false => timing.answer(predicted),
-    })
+    Ok(timing.answer(match is_single {
+        true => Predictions::One(predicted.pop().unwrap_or_default()),
+        false => Predictions::Many(predicted),
+    }))
 }
 
 fn classified(texts: Vec<String>) -> Result<Classified, Failure> {
@@ -218,7 +233,7 @@ fn classified(texts: Vec<String>) -> Result<Classified, Failure> {
     match (texts.next(), texts.next(), texts.next()) {
         (Some(text), None, _) => Ok(Classified::Text(text)),
         (Some(first), Some(second), None) => Ok(Classified::Pair(first, second)),
-        _ => Err(Failure::invalid("each of `inputs` is a list of one or two texts")),
+        _ => Err(Failure::of_shape("an input is a list of one or two texts")),
     }
 }
 

@@ -29,15 +29,10 @@ enum Texts {
 #[derive(Deserialize, ToSchema)]
 pub(in crate::routes) struct TokenizeRequest {
     inputs: Texts,
-    /// Whether special tokens are added.
-    #[serde(default = "yes")]
-    add_special_tokens: bool,
+    /// Whether special tokens are added; they are by default.
+    add_special_tokens: Option<bool>,
     /// `query` or `passage`: whose prompt is put before the texts.
     prompt_name: Option<String>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// A token and its place in the text.
@@ -72,6 +67,7 @@ pub(in crate::routes) async fn tokenize(
     Deadline(deadline): Deadline,
     Body(request): Body<TokenizeRequest>,
 ) -> Result<Json<Vec<Vec<Token>>>, Failure> {
+    let add_special_tokens = request.add_special_tokens.unwrap_or(true);
     let texts = match request.inputs {
         Texts::One(text) => vec![text],
         Texts::Many(texts) => texts,
@@ -95,7 +91,7 @@ pub(in crate::routes) async fn tokenize(
         with_tokenizer(&app, role, |tokenizer| {
             let mut left = app.limits.queued_tokens;
             let tokens = |(text, place): (&String, usize)| {
-                let tokens = tokenizer.inspect(&format!("{prompt}{text}"), request.add_special_tokens);
+                let tokens = tokenizer.inspect(&format!("{prompt}{text}"), add_special_tokens);
                 let tokens = tokens.map_err(|error| of_text(place, &error.into()))?;
                 left = left.checked_sub(tokens.len()).ok_or_else(|| too_many(&app))?;
                 Ok(tokens.into_iter().map(Token::from).collect())
@@ -127,9 +123,8 @@ enum Ids {
 #[derive(Deserialize, ToSchema)]
 pub(in crate::routes) struct DecodeRequest {
     ids: Ids,
-    /// Whether special tokens are left out.
-    #[serde(default = "yes")]
-    skip_special_tokens: bool,
+    /// Whether special tokens are left out; they are by default.
+    skip_special_tokens: Option<bool>,
 }
 
 /// The text of each list of tokens
@@ -145,6 +140,7 @@ pub(in crate::routes) async fn decode(
     Deadline(deadline): Deadline,
     Body(request): Body<DecodeRequest>,
 ) -> Result<Json<Vec<String>>, Failure> {
+    let skip_special_tokens = request.skip_special_tokens.unwrap_or(true);
     let lists = match request.ids {
         Ids::One(ids) => vec![ids],
         Ids::Many(lists) => lists,
@@ -156,7 +152,7 @@ pub(in crate::routes) async fn decode(
         let _permit = permit;
         with_tokenizer(&app, None, |tokenizer| {
             let text = |(ids, place): (&Vec<u32>, usize)| {
-                let text = tokenizer.decode(ids, request.skip_special_tokens);
+                let text = tokenizer.decode(ids, skip_special_tokens);
                 text.map_err(|error| of_text(place, &error.into()))
             };
             lists.iter().zip(0..).map(text).collect::<Result<_, Failure>>()
