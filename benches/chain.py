@@ -6,7 +6,7 @@ reranked. Encoding and reranking are killed (SIGKILL) on the way and repeated.
 
 Passages are random: characters by Zipf's law, lengths log-normal with the mean of the paper's table 2 (398.6 of the
 development set; the deviation is a guess). Without --model, tiny random models are made: they show whether the chain
-works, and what it costs beside a model. Prints a table of wall times, memory and files. WORK is kept; a second call with
+works, and what it costs next to a model. Prints a table of wall times, memory and files. WORK is kept; a second call with
 the same numbers uses its collection.
 """
 

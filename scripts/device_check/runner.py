@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -186,11 +185,13 @@ class Runner:
         return [step for step in self.report["steps"] if is_failure(step["outcome"])]
 
     def run(self, command, environment=None):
-        """Runs a program until it ends, or until the step ends. What it writes goes to the log, even if it hangs."""
+        """Runs a program until it ends, or until the step ends. What it writes goes to the log, even if it hangs. While it runs, that is in
+        running.out and running.err, which stay if this script is killed."""
         command = list(map(str, command))
         self.log.write(f"$ {' '.join(command)}\n".encode())
         limit = max(self.ends - time.monotonic(), 0.1)
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        names = [self.output / "running.out", self.output / "running.err"]
+        with open(names[0], "w+b") as out, open(names[1], "w+b") as err:
             # A process group of its own, so that what the program has started ends with it.
             running = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=environment, process_group=0)
             problem = None
@@ -202,6 +203,8 @@ class Runner:
             self.log.write(errors + kept(out))
             out.seek(0)
             text, errors = out.read().decode(errors="replace"), errors.decode(errors="replace")
+        for name in names:
+            name.unlink()
         if status < 0:
             problem = Crashed(f"{command[0]} was ended by {signal.Signals(-status).name}: {last_words(text, errors)}")
         elif status:

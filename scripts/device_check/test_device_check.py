@@ -433,15 +433,18 @@ class DeviceCheck(unittest.TestCase):
         self.assertEqual(chosen, {name: "passed" for name in ["machine", *checks]})
         self.assertRegex(log, "compute-sanitizer --tool racecheck .*/tests-encoder cuda::tests::products_at")
 
-    def test_the_report_of_a_killed_run_names_its_step(self):
+    def test_a_killed_run_leaves_its_step_and_what_its_program_wrote(self):
         running = subprocess.Popen(self.command(), env=self.environment("hang:verify"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         report = self.folder / "results/report.json"
         until = time.monotonic() + 60
-        while not (report.exists() and self.report()["running"] == "encoder: parity in f16"):
+        output = self.folder / "results/running.out"
+        is_in_step = lambda: report.exists() and self.report()["running"] == "encoder: parity in f16"
+        while not (is_in_step() and output.exists() and "before the fault" in output.read_text()):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.05)
         running.kill()
         running.wait()
+        self.assertEqual(output.read_text(), "before the fault\n")
         report = self.report()
         self.assertEqual((report["running"], report["finished"]), ("encoder: parity in f16", False))
         results = (self.folder / "results/report.md").read_text()

@@ -445,3 +445,51 @@ fn a_finished_training_is_complete() {
     again.says(["out is complete after 2 steps; nothing to do"]);
     assert!(!again.stderr.contains("going on") && !again.stderr.contains("trained"), "{}", again.stderr);
 }
+
+/// Modules may have folders of any name, and config.json the names of another architecture.
+#[test]
+fn a_model_is_saved_as_it_is_laid_out() {
+    let workspace = Workspace::new();
+    workspace.add_fixture("tiny-bert");
+    let model = workspace.path("tiny-bert");
+    std::fs::create_dir(model.join("parts")).unwrap();
+    std::fs::rename(model.join("1_Pooling"), model.join("parts/pooling")).unwrap();
+    let modules = json!([
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "parts/pooling", "type": "sentence_transformers.models.Pooling"},
+    ]);
+    workspace.write("tiny-bert/modules.json", modules.to_string());
+    workspace.write("tiny-bert/config_sentence_transformers.json", "{\"similarity_fn_name\": \"cosine\"}");
+    let config: serde_json::Value = serde_json::from_slice(&workspace.read("tiny-bert/config.json")).unwrap();
+    let mut config = config.as_object().unwrap().clone();
+    config.insert("dim".to_owned(), json!(7));
+    config.insert("dropout".to_owned(), json!(0.5));
+    workspace.write("tiny-bert/config.json", json!(config).to_string());
+    let lines =
+        TOPICS.map(|topic| format!("{}\n", json!({"query": topic, "positive": format!("of {topic}")})));
+    workspace.write("data.jsonl", lines.concat());
+    let train = "train dual --model tiny-bert --data data.jsonl --batch-size 4 --steps 1 --output";
+    let said = |output: &str| -> serde_json::Value {
+        let file = workspace.read(&format!("{output}/config_sentence_transformers.json"));
+        serde_json::from_slice::<serde_json::Value>(&file).unwrap()["similarity_fn_name"].clone()
+    };
+    workspace.runs(&format!("{train} own"));
+    assert_eq!(said("own"), "cosine");
+    assert!(workspace.path("own/parts/pooling/config.json").is_file());
+    let modules = String::from_utf8(workspace.read("own/modules.json")).unwrap();
+    assert!(modules.contains("Normalize"), "trained by the cosine: {modules}");
+    workspace.runs(&format!("{train} dot --similarity dot"));
+    assert_eq!(said("dot"), "dot");
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"ducks\"}\n");
+    workspace.runs("encode --model own --corpus corpus.jsonl --output store");
+}
+
+#[test]
+fn a_norm_after_the_pooling_is_refused_before_training() {
+    let workspace = Workspace::new();
+    workspace.add_fixture("realm");
+    workspace.write("data.jsonl", "{\"query\": \"a\", \"positive\": \"b\"}\n".repeat(2));
+    workspace
+        .toller("train dual --model realm --data data.jsonl --batch-size 2 --steps 1 --output out")
+        .fails(1, &["a norm after the pooling cannot be trained yet"]);
+}

@@ -157,27 +157,35 @@ impl Parameters {
         Ok(tensor)
     }
 
+    /// A tensor of finite numbers.
     fn load(&self, full_name: &str) -> Result<Tensor, ModelError> {
-        let (path, tensor) = match self.tensors.get(full_name) {
-            None => return Err(self.missing(full_name)),
-            Some(Source::Memory(tensor)) => (&*self.origin, Ok(tensor.clone())),
+        let tensor = self.read(full_name)?;
+        // No branch per number, so that the compiler can vectorise the loop.
+        let finite = |values: &[f32]| values.iter().fold(true, |finite, value| finite & value.is_finite());
+        if tensor.values().chunks(1 << 10).all(finite) {
+            return Ok(tensor);
+        }
+        let path = match self.tensors.get(full_name) {
+            Some(Source::File(tensor)) => &*tensor.path,
+            _ => &*self.origin,
+        };
+        Err(broken(path, full_name, "holds numbers that are not finite"))
+    }
+
+    /// A tensor of any numbers.
+    fn read(&self, full_name: &str) -> Result<Tensor, ModelError> {
+        match self.tensors.get(full_name) {
+            None => Err(self.missing(full_name)),
+            Some(Source::Memory(tensor)) => Ok(tensor.clone()),
             Some(Source::File(tensor)) if !is_float(tensor.layout.dtype) => {
                 let what = format!("tensor {full_name:?} of {}", tensor.layout.dtype);
                 let supported = "floating-point numbers of 16 to 64 bits";
-                return Err(ModelError::unsupported(&*tensor.path, what, supported));
+                Err(ModelError::unsupported(&*tensor.path, what, supported))
             }
-            Some(Source::File(tensor)) => (&*tensor.path, tensor.to_f32()),
-        };
-        // No branch per number, so that the compiler can vectorise the loop.
-        let finite = |values: &[f32]| values.iter().fold(true, |finite, value| finite & value.is_finite());
-        let checked = tensor.and_then(|tensor| {
-            let finite = tensor.values().chunks(1 << 10).all(finite);
-            if finite { Ok(tensor) } else { Err("holds numbers that are not finite".to_owned()) }
-        });
-        checked.map_err(|problem| ModelError::Weights {
-            path: path.to_owned(),
-            problem: format!("tensor {full_name:?}: {problem}"),
-        })
+            Some(Source::File(tensor)) => {
+                tensor.to_f32().map_err(|problem| broken(&tensor.path, full_name, &problem))
+            }
+        }
     }
 
     /// The names of all tensors in the files, in byte order.
@@ -220,8 +228,8 @@ impl Parameters {
     }
 
     /// Writes all tensors of floating-point numbers in f32 as a safetensors file, which appears whole or not
-    /// at all. Those in `changed`, by full name, have its values. Buffers of integers are left out: no model
-    /// takes them.
+    /// at all. Those in `changed`, by full name, have its values; the others stay as they are, also where
+    /// their numbers are not finite. Buffers of integers are left out: no model takes them.
     ///
     /// # Errors
     /// When the file cannot be written, and when a tensor cannot be read.
@@ -240,7 +248,7 @@ impl Parameters {
             .collect();
         safetensors::write(path, &entries, |name| match changed.get(name) {
             Some(tensor) => Ok(tensor.clone()),
-            None => self.load(name),
+            None => self.read(name),
         })
     }
 
@@ -277,4 +285,8 @@ impl Parameters {
     fn missing(&self, name: &str) -> ModelError {
         ModelError::MissingTensor { path: self.origin.clone(), name: name.to_owned() }
     }
+}
+
+fn broken(path: &Path, full_name: &str, problem: &str) -> ModelError {
+    ModelError::Weights { path: path.to_owned(), problem: format!("tensor {full_name:?}: {problem}") }
 }

@@ -162,3 +162,21 @@ fn numbers_that_are_not_aligned_are_read() {
         assert_eq!(parameters.get("a", &[2]).unwrap().values(), [1.5, -2.0]);
     }
 }
+
+#[test]
+fn what_does_not_change_is_written_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let tensor = |values: &[f32]| Tensor::new(vec![values.len()], values.to_vec()).unwrap();
+    let tensors = [("used", [1.0, 2.0]), ("unused", [f32::NAN, f32::INFINITY])];
+    let tensors = tensors.map(|(name, values)| (name.to_owned(), tensor(&values)));
+    let parameters = Parameters::from_tensors(folder.path(), tensors);
+    let path = folder.path().join("model.safetensors");
+    parameters.write_changed(&path, &[("used".to_owned(), tensor(&[3.0, 4.0]))].into()).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let values = [f32::NAN, f32::INFINITY, 3.0, 4.0].map(f32::to_le_bytes).concat();
+    assert!(bytes.ends_with(&values), "in the order of the names");
+    // What is used must be finite.
+    let written = Parameters::of_file(&path).unwrap();
+    assert!(written.get("used", &[2]).is_ok());
+    assert!(written.get("unused", &[2]).unwrap_err().to_string().contains("not finite"));
+}

@@ -19,7 +19,7 @@ pub struct PlainProgress {
     clock: Mutex<Clock>,
 }
 
-/// What lines depend on beside the units done.
+/// What lines depend on next to the units done.
 #[derive(Debug)]
 struct Clock {
     began: Instant,

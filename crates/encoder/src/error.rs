@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
-use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, counted, remedy};
 use toller_nn::NnError;
 use toller_tokenizer::TokenizerError;
 
@@ -28,6 +28,19 @@ pub enum EncoderError {
         id: u32,
         /// The rows of the word embeddings.
         vocabulary: usize,
+    },
+    /// The tokenizer gives tokens of a pair a type that the model has no embedding for.
+    #[error(
+        "{}: the tokenizer gives the second text of a pair the type {token_type}, but the model has {}",
+        folder.display(), counted(*token_types, "token type")
+    )]
+    TokenType {
+        /// The folder of the model and its tokenizer.
+        folder: PathBuf,
+        /// The type, from 0.
+        token_type: u32,
+        /// The rows of the embeddings of types.
+        token_types: usize,
     },
     /// Two towers whose vectors cannot be compared.
     #[error("the queries' model makes vectors of {query} dimensions, the passages' of {passage}")]
@@ -129,6 +142,11 @@ impl Explain for EncoderError {
             Self::TokenId { .. } => {
                 "the tokenizer and the weights are not of the same model; check both".into()
             }
+            Self::TokenType { .. } => {
+                "if the model was trained without token types, say so in tokenizer_config.json: \
+                 \"model_input_names\": [\"input_ids\", \"attention_mask\"]"
+                    .into()
+            }
             Self::Towers { .. } => "take two encoders that were trained together".into(),
             Self::Label { .. } => remedy!("choose a label by its number with {}", Setting::Label),
             Self::Classifier { .. } => {
@@ -168,7 +186,9 @@ impl Explain for EncoderError {
         match self {
             Self::Model(error) => error.place(),
             Self::Tokenizer(error) | Self::QueryLength(error) => error.place(),
-            Self::Classifier { path } => Some(ErrorPlace::of_file(path)),
+            Self::Classifier { path } | Self::TokenType { folder: path, .. } => {
+                Some(ErrorPlace::of_file(path))
+            }
             Self::Contradiction(found) => Some(ErrorPlace::of_file(&found.directory)),
             _ => None,
         }

@@ -16,6 +16,8 @@ use crate::modules::{DenseConfig, Module, PoolingConfig};
 /// How a text becomes a vector with this model.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layout {
+    /// The model's directory.
+    pub(crate) directory: PathBuf,
     /// The folder of config.json, the weights and the tokenizer.
     pub(crate) transformer: PathBuf,
     /// The poolings, concatenated. `None` if the layout does not give any.
@@ -176,6 +178,7 @@ impl Layout {
     /// A directory of transformers: what follows the transformer is not known.
     pub(crate) fn plain(directory: &Path) -> Self {
         Self {
+            directory: directory.to_owned(),
             transformer: directory.to_owned(),
             pooling: None,
             pools_prompt: true,
@@ -228,7 +231,10 @@ impl Layout {
                 self.max_length.or_else(|| read.max_length()).unwrap_or(longest).min(longest)
             }
         };
-        Ok(Tokenizer::load(folder, &read, length, lowercase, config.model_type, fingerprint)?)
+        let tokenizer = Tokenizer::load(folder, &read, length, lowercase, config.model_type, fingerprint)?;
+        // Without embeddings of types, there is nothing to leave out.
+        let uses_types = config.token_types == 0 || read.gives_token_types();
+        Ok(if uses_types { tokenizer } else { tokenizer.without_token_types(fingerprint) })
     }
 
     /// The prompt under the first of these names that the model has, else its default one.

@@ -14,6 +14,7 @@ use crate::compute::{self, Plan};
 use crate::config::{Projection, TransformerConfig};
 use crate::head::Head;
 use crate::layout::{Layout, check_length};
+use crate::modules::Module;
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
 use crate::pooling::TextPooling;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
@@ -238,6 +239,14 @@ impl TextEncoder {
         self.model.normalizes
     }
 
+    /// Whether a layer norm follows the pooling: ANCE's, REALM's or a module's.
+    #[must_use]
+    pub fn has_norm(&self) -> bool {
+        let TowerPlan { config, layout, .. } = &self.model.plan;
+        config.projection.is_some_and(|projection| projection.names.norm.is_some())
+            || layout.modules.iter().any(|module| matches!(module, Module::LayerNorm { .. }))
+    }
+
     /// Whether the vectors are the first dimensions of longer ones.
     #[must_use]
     pub fn truncates(&self) -> bool {
@@ -267,6 +276,12 @@ impl TextEncoder {
     /// When the backend cannot compute what the model needs.
     pub fn on<B: Backend>(&self, backend: B) -> Result<Network<B>, EncoderError> {
         Ok(self.plan().load(backend, &mut Fingerprint::new())?.0)
+    }
+
+    /// The model's directory, in which modules have folders; the transformer may be in one of them.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.model.plan.layout.directory
     }
 
     /// The folder of the transformer's configuration, weights and tokenizer.

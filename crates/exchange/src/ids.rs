@@ -16,7 +16,7 @@ pub enum IdsFrom {
     /// From the file next to the vectors, if there is one: `X.ids.txt` or `X.ids.json` for `X.npy`,
     /// `docid` for Pyserini's `index`.
     #[default]
-    Beside,
+    NextTo,
     /// From these files, one for each file of vectors: a JSON list if the name ends in `.json`, else lines.
     Files(Vec<PathBuf>),
     /// Row numbers from 0, on through all files.

@@ -30,7 +30,7 @@ fn read_all(name: &str, has_ids: bool, bytes: &[u8]) -> Result<usize, ExchangeEr
     if fs::write(&path, bytes).is_err() {
         return Ok(0);
     }
-    let ids = if has_ids { IdsFrom::Beside } else { IdsFrom::Rows };
+    let ids = if has_ids { IdsFrom::NextTo } else { IdsFrom::Rows };
     let options = SourceOptions { ids, narrow_f64: true, any_metric: true, ..SourceOptions::default() };
     let source = Source::open(&[path], &options)?;
     Ok(read(&source)?.0.len())

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokenizers::normalizers::bert::BertNormalizer;
-use tokenizers::{AddedToken, NormalizerWrapper, TruncationDirection};
+use tokenizers::{AddedToken, NormalizerWrapper, PreTokenizerWrapper, TruncationDirection};
 use toller_checkpoint::{ModelError, read_json};
 
 use crate::TokenizerError;
@@ -29,6 +29,15 @@ pub struct TokenizerConfig {
     #[serde(flatten)]
     other: BTreeMap<String, Value>,
 }
+
+/// The classes that read tokenizer.json as it is. They are without `Fast`, as all classes here.
+pub(super) const GENERIC_CLASSES: [&str; 2] = ["PreTrainedTokenizer", "TokenizersBackend"];
+
+/// The other classes that give a model no token types, unless `model_input_names` has them. (Before
+/// transformers 5, generic classes gave them.)
+const CLASSES_WITHOUT_TYPES: [&str; 5] = [
+    "CamembertTokenizer", "DistilBertTokenizer", "MPNetTokenizer", "RobertaTokenizer", "XLMRobertaTokenizer",
+];
 
 /// config.json, as far as it matters here.
 #[derive(Deserialize)]
@@ -84,8 +93,32 @@ impl TokenizerConfig {
         }
     }
 
+    /// The Python class, whose fast form is the same.
+    pub(super) fn class(&self) -> Option<&str> {
+        self.tokenizer_class.as_deref().map(|class| class.strip_suffix("Fast").unwrap_or(class))
+    }
+
+    /// Whether the class is one that reads tokenizer.json as it is.
+    fn is_generic(&self) -> bool {
+        self.class().is_some_and(|class| GENERIC_CLASSES.contains(&class))
+    }
+
+    /// Whether transformers gives a model the types of its tokens. Without them, all are of type 0.
+    pub fn gives_token_types(&self) -> bool {
+        match self.other.get("model_input_names").and_then(Value::as_array) {
+            Some(names) => names.iter().any(|name| name == "token_type_ids"),
+            None => {
+                let is_without = |class| CLASSES_WITHOUT_TYPES.contains(&class);
+                !self.is_generic() && !self.class().is_some_and(is_without)
+            }
+        }
+    }
+
     /// Lets the flags overrule the normalizer of a `tokenizer.json`, as transformers does for BERT.
     pub(super) fn correct_normalizer(&self, tokenizer: &mut tokenizers::Tokenizer) -> Result<(), String> {
+        if self.is_generic() {
+            return Ok(());
+        }
         let Some(NormalizerWrapper::BertNormalizer(normalizer)) = tokenizer.get_normalizer() else {
             return Ok(());
         };
@@ -97,6 +130,17 @@ impl TokenizerConfig {
         );
         tokenizer.with_normalizer(Some(corrected)).map_err(|error| error.to_string())?;
         Ok(())
+    }
+
+    /// Lets `add_prefix_space` overrule the words of a `tokenizer.json`, as transformers does for RoBERTa.
+    /// Returns whether that changes them.
+    pub(super) fn correct_prefix(&self, tokenizer: &mut tokenizers::Tokenizer) -> bool {
+        let Some(PreTokenizerWrapper::ByteLevel(words)) = tokenizer.get_pre_tokenizer() else { return false };
+        let prefix = self.add_prefix_space.filter(|_| self.class() == Some("RobertaTokenizer"));
+        let Some(prefix) = prefix.filter(|prefix| *prefix != words.add_prefix_space) else { return false };
+        let words = words.add_prefix_space(prefix);
+        tokenizer.with_pre_tokenizer(Some(words));
+        true
     }
 
     /// A special token, written as a string or as an object with its flags.

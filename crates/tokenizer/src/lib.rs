@@ -92,6 +92,20 @@ impl Tokenizer {
         Ok(Self { max_length, ..self.clone() })
     }
 
+    /// The same tokenizer, which gives all tokens the type 0.
+    pub fn without_token_types(&self, fingerprint: &mut Fingerprint) -> Self {
+        let template = self.template.without_types();
+        if template != self.template {
+            fingerprint.value("token types", b"none");
+        }
+        Self { template, ..self.clone() }
+    }
+
+    /// The largest type of a token of a pair.
+    pub fn largest_token_type(&self) -> u32 {
+        self.template.largest_type()
+    }
+
     /// Texts are truncated to this many tokens, special tokens included.
     pub fn max_length(&self) -> usize {
         self.max_length

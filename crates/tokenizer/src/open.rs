@@ -8,11 +8,12 @@ use toller_checkpoint::{Fingerprint, ModelError, ModelType, TOKENIZER_FILES, rea
 use super::TokenizerConfig;
 use super::byte_pairs::byte_pairs;
 use super::sentence_piece::sentence_piece;
+use super::special::Specials;
 use super::vocabulary::word_piece;
 use crate::TokenizerError;
 
-/// Opens the tokenizer of a folder: `tokenizer.json`, else what older models have, with the flags of
-/// `tokenizer_config.json`: `vocab.txt`, `vocab.json` with `merges.txt`, a SentencePiece model.
+/// Opens the tokenizer of a folder, with the flags and tokens of `tokenizer_config.json`: `tokenizer.json`, else
+/// what older models have: `vocab.txt`, `vocab.json` with `merges.txt`, a SentencePiece model.
 pub(super) fn open(
     folder: &Path,
     config: &TokenizerConfig,
@@ -57,8 +58,14 @@ fn tokenizer_json(
         fields.remove("padding");
     }
     fingerprint.json("tokenizer.json", &value);
-    config.correct_normalizer(&mut tokenizer).map_err(problem)?;
     check_templates(&value["post_processor"]).map_err(problem)?;
+    config.correct_normalizer(&mut tokenizer).map_err(problem)?;
+    if config.correct_prefix(&mut tokenizer) {
+        fingerprint.value("prefix", b"corrected");
+    }
+    if let Some(specials) = Specials::read(config, &[]).beyond(&tokenizer) {
+        specials.add_to(&mut tokenizer, path, fingerprint)?;
+    }
     Ok(tokenizer)
 }
 
@@ -76,4 +83,87 @@ fn check_templates(processor: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+    use toller_checkpoint::{Fingerprint, ModelType};
+    use toller_testing::repository;
+
+    use super::open;
+    use crate::{TokenizerConfig, TokenizerError};
+
+    const BERT: ModelType = ModelType::Bert;
+
+    /// The tokens of a text with this tokenizer.json under this configuration, and the fingerprint.
+    fn ids(json: &Path, config: &Value, text: &str) -> Result<(Vec<u32>, String), TokenizerError> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(json, folder.path().join("tokenizer.json")).unwrap();
+        fs::write(folder.path().join("tokenizer_config.json"), config.to_string()).unwrap();
+        let config = TokenizerConfig::read(folder.path())?;
+        let mut fingerprint = Fingerprint::new();
+        let tokenizer = open(folder.path(), &config, BERT, &mut fingerprint)?;
+        Ok((tokenizer.encode(text, false).unwrap().get_ids().to_vec(), fingerprint.finish()))
+    }
+
+    #[test]
+    fn flags_overrule_the_file_where_they_do_in_transformers() {
+        let bert = repository("tests/fixtures/tiny-bert/tokenizer.json");
+        let of = |config: Value| ids(&bert, &config, "A River").unwrap().0;
+        let lower = of(json!({}));
+        let cased = of(json!({"do_lower_case": false, "tokenizer_class": "BertTokenizerFast"}));
+        assert_ne!(cased, lower);
+        assert_eq!(of(json!({"do_lower_case": false})), cased);
+        for class in ["PreTrainedTokenizerFast", "TokenizersBackend"] {
+            assert_eq!(of(json!({"do_lower_case": false, "tokenizer_class": class})), lower, "{class}");
+        }
+    }
+
+    #[test]
+    fn a_blank_before_the_first_word_is_added_as_the_configuration_says() {
+        let roberta = repository("tests/fixtures/cross-encoders/roberta");
+        let tokenizer = open(
+            &roberta,
+            &TokenizerConfig::read(&roberta).unwrap(),
+            ModelType::Roberta,
+            &mut Fingerprint::new(),
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let json = folder.path().join("tokenizer.json");
+        tokenizer.unwrap().save(&json, false).unwrap();
+        let of = |prefix: bool, class: &str, text: &str| {
+            ids(&json, &json!({"add_prefix_space": prefix, "tokenizer_class": class}), text).unwrap()
+        };
+        let (plain, blank) =
+            (of(false, "RobertaTokenizer", "river"), of(false, "RobertaTokenizer", " river"));
+        assert_ne!(plain.0, blank.0);
+        let prefixed = of(true, "RobertaTokenizerFast", "river");
+        assert_eq!(prefixed.0, blank.0);
+        assert_ne!(prefixed.1, plain.1);
+        assert_eq!(of(true, "PreTrainedTokenizerFast", "river"), plain);
+    }
+
+    #[test]
+    fn tokens_that_only_the_configuration_has_are_added() {
+        let bert = repository("tests/fixtures/tiny-bert/tokenizer.json");
+        let of = |added: Value| ids(&bert, &json!({"added_tokens_decoder": added}), "rivers, river");
+        let (plain, fingerprint) = of(json!({})).unwrap();
+        let vocabulary = tokenizers::Tokenizer::from_file(&bert).unwrap();
+        let next = u32::try_from(vocabulary.get_vocab_size(true)).unwrap();
+        assert!(!plain.contains(&next));
+        let river = json!({"content": "river", "single_word": true, "normalized": true});
+        let added = of(json!({next.to_string(): river})).unwrap();
+        assert_eq!(added.0.iter().filter(|id| **id == next).count(), 1, "the word alone: {:?}", added.0);
+        assert_ne!(added.1, fingerprint);
+        assert!(of(json!({"9999": river})).err().unwrap().to_string().contains("9999"));
+        // What the file has already changes nothing, whatever its number.
+        let known = json!({"9999": {"content": "[MASK]", "special": true}});
+        assert_eq!(of(known).unwrap(), (plain, fingerprint));
+    }
 }

@@ -20,7 +20,7 @@ pub(super) const ROBERTA: [(&str, &str); 7] = [
     ("mask_token", "<mask>"),
 ];
 
-/// Added tokens, for a tokenizer that is made from its vocabulary.
+/// Added tokens, for a tokenizer that is made from its vocabulary, or whose file does not have them.
 pub(super) struct Specials {
     /// The tokens with the names of their roles.
     named: Vec<(&'static str, AddedToken)>,
@@ -54,6 +54,15 @@ impl Specials {
     pub(super) fn with(mut self, tokens: Vec<AddedToken>) -> Self {
         self.others.extend(tokens);
         self
+    }
+
+    /// Those that a tokenizer does not have as added tokens yet, if there are any.
+    pub(super) fn beyond(mut self, tokenizer: &tokenizers::Tokenizer) -> Option<Self> {
+        let there = tokenizer.get_added_tokens_decoder();
+        let is_new = |token: &AddedToken| there.values().all(|other| other.content != token.content);
+        self.numbered.retain(|(_, token)| is_new(token));
+        self.others.retain(is_new);
+        (!self.numbered.is_empty() || !self.others.is_empty()).then_some(self)
     }
 
     /// Adds the tokens in the order of transformers: those with an id, those with a role, the others. A token

@@ -45,6 +45,25 @@ impl Template {
         })
     }
 
+    /// The same with the type 0 throughout.
+    pub(super) fn without_types(&self) -> Self {
+        let untyped = |slots: &[Slot]| {
+            let untyped = slots.iter().map(|slot| match *slot {
+                Slot::Special { id, .. } => Slot::Special { id, type_id: 0 },
+                Slot::First { .. } => Slot::First { type_id: 0 },
+                Slot::Second { .. } => Slot::Second { type_id: 0 },
+            });
+            untyped.collect()
+        };
+        Self { single: untyped(&self.single), pair: untyped(&self.pair) }
+    }
+
+    /// The largest type of a token of a pair.
+    pub(super) fn largest_type(&self) -> u32 {
+        let Tokens { type_ids, .. } = self.compose_pair(&[0], &[0]);
+        type_ids.into_iter().max().unwrap_or(0)
+    }
+
     /// The special tokens around one text.
     pub(super) fn specials(&self) -> usize {
         count_specials(&self.single)

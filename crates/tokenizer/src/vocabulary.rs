@@ -10,6 +10,7 @@ use tokenizers::processors::template::TemplateProcessing;
 use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_text};
 
 use super::TokenizerConfig;
+use super::config::GENERIC_CLASSES;
 use super::special::Specials;
 use crate::TokenizerError;
 
@@ -33,10 +34,9 @@ const MPNET: Roles = [
 ];
 
 /// The classes whose tokens are BERT's. Other classes read a `vocab.txt` too, and make other tokens from it.
-const BERT_CLASSES: [&str; 10] = [
+const BERT_CLASSES: [&str; 8] = [
     "BertTokenizer", "DistilBertTokenizer", "DPRQuestionEncoderTokenizer", "DPRContextEncoderTokenizer",
-    "DPRReaderTokenizer", "ElectraTokenizer", "ErnieTokenizer", "RealmTokenizer", "PreTrainedTokenizer",
-    "TokenizersBackend",
+    "DPRReaderTokenizer", "ElectraTokenizer", "ErnieTokenizer", "RealmTokenizer",
 ];
 
 /// Classes for which transformers has no fast tokenizer, so that it cannot write their `tokenizer.json`.
@@ -57,10 +57,9 @@ pub(super) fn word_piece(
         let what = format!("a tokenizer with word_tokenizer_type {words:?}");
         return Err(ModelError::unsupported(path, what, "\"basic\", BERT's own words").into());
     }
-    let class = config.tokenizer_class.as_deref().map(|class| class.strip_suffix("Fast").unwrap_or(class));
-    let is_mpnet = match class {
+    let is_mpnet = match config.class() {
         Some("MPNetTokenizer") => true,
-        Some(class) if BERT_CLASSES.contains(&class) => false,
+        Some(class) if BERT_CLASSES.contains(&class) || GENERIC_CLASSES.contains(&class) => false,
         None => model_type == ModelType::Mpnet,
         Some(class) => {
             let what = format!("the tokenizer {class} without its tokenizer.json");

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_checkpoint::{ModelError, required_json};
+use toller_checkpoint::{ModelError, ModelType, required_json};
 use toller_ir::SplitMix64;
 use toller_simd::product::Floats;
 use toller_simd::{Kernel, Simd};
@@ -23,15 +23,16 @@ pub struct Rates {
     pub classifier: f32,
 }
 
-/// The fields of config.json. The aliases are DistilBERT's names.
+/// The fields of config.json: BERT's, then DistilBERT's for the same.
 #[derive(Deserialize)]
 struct Config {
-    #[serde(alias = "dropout", default)]
-    hidden_dropout_prob: f32,
-    #[serde(alias = "attention_dropout", default)]
-    attention_probs_dropout_prob: f32,
-    #[serde(alias = "seq_classif_dropout")]
+    model_type: Option<String>,
+    hidden_dropout_prob: Option<f32>,
+    attention_probs_dropout_prob: Option<f32>,
     classifier_dropout: Option<f32>,
+    dropout: Option<f32>,
+    attention_dropout: Option<f32>,
+    seq_classif_dropout: Option<f32>,
 }
 
 impl Rates {
@@ -47,12 +48,14 @@ impl Rates {
     /// When the file cannot be read.
     pub fn of_model(folder: &Path) -> Result<Self, ModelError> {
         let config: Config = required_json(&folder.join("config.json"))?;
-        let hidden = config.hidden_dropout_prob;
-        Ok(Self {
-            hidden,
-            attention: config.attention_probs_dropout_prob,
-            classifier: config.classifier_dropout.unwrap_or(hidden),
-        })
+        let is_distilbert = config.model_type.as_deref() == Some(ModelType::DistilBert.name());
+        let (hidden, attention, classifier) = if is_distilbert {
+            (config.dropout, config.attention_dropout, config.seq_classif_dropout)
+        } else {
+            (config.hidden_dropout_prob, config.attention_probs_dropout_prob, config.classifier_dropout)
+        };
+        let hidden = hidden.unwrap_or(0.0);
+        Ok(Self { hidden, attention: attention.unwrap_or(0.0), classifier: classifier.unwrap_or(hidden) })
     }
 }
 
@@ -122,7 +125,26 @@ pub(crate) fn mix(x: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::{Dropout, Rates};
+
+    #[test]
+    fn rates_have_the_names_of_their_architecture() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let mut config = json!({
+            "hidden_dropout_prob": 0.5, "attention_probs_dropout_prob": 0.25, "classifier_dropout": 0.125,
+            "dropout": 0.0625, "attention_dropout": 0.03125, "seq_classif_dropout": 0.0
+        });
+        let mut of = |model_type: &str| {
+            config["model_type"] = json!(model_type);
+            std::fs::write(folder.path().join("config.json"), config.to_string())?;
+            Ok::<_, Box<dyn std::error::Error>>(Rates::of_model(folder.path())?)
+        };
+        assert_eq!(of("bert")?, Rates { hidden: 0.5, attention: 0.25, classifier: 0.125 });
+        assert_eq!(of("distilbert")?, Rates { hidden: 0.0625, attention: 0.03125, classifier: 0.0 });
+        Ok(())
+    }
 
     #[test]
     fn masks_are_even_and_replayed_from_any_element() {

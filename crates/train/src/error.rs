@@ -286,7 +286,7 @@ impl Explain for TrainError {
             Self::NoGradient(_) => "report this, with the model".into(),
             Self::Options { remedy, .. } => remedy.clone(),
             Self::NoEffect { setting, .. } => format!("leave {setting} out").into(),
-            Self::Pooling(_) => "choose another pooling, or the model's own".into(),
+            Self::Pooling(_) => "choose another pooling".into(),
             Self::Scaling => "choose the similarity dot".into(),
             Self::Labels(_) => {
                 "choose a token classifier with two labels, or a model without such a classifier".into()

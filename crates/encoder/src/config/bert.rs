@@ -2,27 +2,23 @@
 //! ELECTRA, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT, DPR's encoders, REALM's and MPNet.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use toller_checkpoint::ModelType;
 use toller_nn::NormPlacement;
 
 use super::{AttentionConfig, NormConfig, Positions, Projection, Refusal, TransformerConfig, names, two};
 
-/// config.json as it is written. The aliases are DistilBERT's names.
+/// config.json, with BERT's names.
 #[derive(Deserialize)]
 struct Raw {
     vocab_size: usize,
-    #[serde(alias = "dim")]
     hidden_size: usize,
-    #[serde(alias = "n_layers")]
     num_hidden_layers: usize,
     /// ELECTRA's.
     #[serde(default = "electra_embedding")]
     embedding_size: usize,
-    #[serde(alias = "n_heads")]
     num_attention_heads: usize,
-    #[serde(alias = "hidden_dim")]
     intermediate_size: usize,
-    #[serde(alias = "activation")]
     hidden_act: Option<String>,
     max_position_embeddings: usize,
     #[serde(default = "two")]
@@ -44,6 +40,15 @@ struct Raw {
     #[serde(default = "mpnet_buckets")]
     relative_attention_num_buckets: usize,
 }
+
+/// DistilBERT's names, and BERT's for the same. In the configurations of other models they mean nothing.
+const DISTILBERT_NAMES: [(&str, &str); 5] = [
+    ("dim", "hidden_size"),
+    ("n_layers", "num_hidden_layers"),
+    ("n_heads", "num_attention_heads"),
+    ("hidden_dim", "intermediate_size"),
+    ("activation", "hidden_act"),
+];
 
 /// transformers' default of ERNIE's task types.
 fn three() -> usize {
@@ -68,7 +73,15 @@ fn mpnet_buckets() -> usize {
 }
 
 pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfig, Refusal> {
-    let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
+    let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(Refusal::invalid)?;
+    if model_type == ModelType::DistilBert {
+        for (own, name) in DISTILBERT_NAMES {
+            if let Some(value) = fields.remove(own) {
+                fields.insert(name.to_owned(), value);
+            }
+        }
+    }
+    let raw = Raw::deserialize(Value::Object(fields)).map_err(Refusal::invalid)?;
     if let Some(kind) = raw.position_embedding_type.filter(|kind| kind != "absolute") {
         return Err(Refusal::Unsupported(format!("position_embedding_type {kind:?}")));
     }

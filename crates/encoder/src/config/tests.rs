@@ -46,6 +46,19 @@ fn architectures_differ_where_they_do() {
 }
 
 #[test]
+fn names_of_another_architecture_mean_nothing() {
+    let mut both = bert();
+    for (name, value) in [("dim", 99), ("n_layers", 99), ("n_heads", 99), ("hidden_dim", 99)] {
+        both[name] = json!(value);
+    }
+    let config = read(both.to_string().as_bytes()).unwrap();
+    assert_eq!((config.hidden, config.layers, config.intermediate), (12, 2, 24));
+    both["model_type"] = json!("distilbert");
+    let config = read(both.to_string().as_bytes()).unwrap();
+    assert_eq!((config.hidden, config.layers, config.intermediate), (99, 99, 99));
+}
+
+#[test]
 fn what_cannot_be_run_is_named() {
     for (key, value, named) in [
         ("model_type", json!("llama"), "llama"),

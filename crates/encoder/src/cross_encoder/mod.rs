@@ -172,6 +172,10 @@ impl CrossEncoder {
         config.fingerprint(&mut fingerprint);
         let tokenizer = layout.tokenizer(options.max_length, &config, &mut fingerprint)?;
         tokenizer.check_pairs()?;
+        let (token_type, token_types) = (tokenizer.largest_token_type(), config.token_types);
+        if token_types > 0 && token_type as usize >= token_types {
+            return Err(EncoderError::TokenType { folder: folder.clone(), token_type, token_types });
+        }
         let prompt = options.prompt.as_deref().or(layout.prompt(&[])).unwrap_or_default().to_owned();
         if !prompt.is_empty() {
             fingerprint.value("prompt", prompt.as_bytes());

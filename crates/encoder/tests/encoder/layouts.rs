@@ -255,3 +255,23 @@ fn the_settings_of_sentence_transformers_are_known() {
     let plain = load(&self::model());
     assert_eq!((plain.prompts().len(), plain.default_prompt(), plain.similarity()), (0, None, None));
 }
+
+/// A tokenizer.json is what counts for a class that reads it as it is; BERT's classes overrule it.
+#[test]
+fn classes_decide_whether_flags_overrule_a_tokenizer_json() {
+    let ids = |class: &str, added: Value| {
+        let config = json!({
+            "tokenizer_class": class, "do_lower_case": false, "added_tokens_decoder": added,
+        });
+        let folder = Copy::of(&toller_testing::repository("tests/fixtures/tiny-bert"))
+            .edit("tokenizer_config.json", |file| file.clone_from(&config));
+        let encoder = DualEncoder::load(folder.path(), &LoadOptions::default()).unwrap();
+        encoder.tower(Role::Query).tokenize("The CITY of rivers").unwrap().input_ids
+    };
+    let none = || json!({});
+    let as_it_is = ids("PreTrainedTokenizerFast", none());
+    assert_ne!(as_it_is, ids("BertTokenizerFast", none()));
+    let vocabulary = as_it_is.len();
+    let added = json!({"320": {"content": "of rivers"}});
+    assert!(ids("PreTrainedTokenizerFast", added).len() < vocabulary, "an added token is one token");
+}

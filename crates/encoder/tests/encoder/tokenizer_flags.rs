@@ -109,3 +109,81 @@ fn damaged_sentencepiece_models_are_errors() {
     let error = load(folder.path()).err().unwrap();
     assert!(error.remedy().unwrap().to_string().contains("save_pretrained"), "{error}");
 }
+
+/// Without token types, a pair's are those of a single text.
+#[test]
+fn types_of_pairs_are_those_that_transformers_gives() {
+    let types = |config: Value| {
+        let folder = with_config("bert", &config);
+        load(folder.path()).unwrap().tokenize_pair("a city", "of the").unwrap().type_ids
+    };
+    let bert = types(json!({"tokenizer_class": "BertTokenizer"}));
+    assert!(bert.contains(&1) && types(json!({})) == bert, "{bert:?}");
+    let names = |names: &[&str]| json!({"tokenizer_class": "BertTokenizer", "model_input_names": names});
+    assert_eq!(types(names(&["input_ids", "token_type_ids", "attention_mask"])), bert);
+    for config in [
+        names(&["input_ids", "attention_mask"]),
+        json!({"tokenizer_class": "DistilBertTokenizer"}),
+        json!({"tokenizer_class": "PreTrainedTokenizerFast"}),
+    ] {
+        assert!(types(config.clone()).iter().all(|kind| *kind == 0), "{config}");
+    }
+}
+
+#[test]
+fn a_type_without_an_embedding_is_refused_before_the_first_pair() {
+    let template = json!({"tokenizer_class": "BertTokenizer"});
+    let folder = with_config("bert", &template).set("config.json", "type_vocab_size", json!(1));
+    let error = load(folder.path()).err().unwrap();
+    let message = error.to_string();
+    assert!(message.contains("the type 1, but the model has 1 token type"), "{message}");
+    assert!(error.remedy().unwrap().to_string().contains("model_input_names"));
+}
+
+/// As in transformers 5.24, which leaves out what `model_input_names` does not have.
+#[test]
+fn pairs_have_token_types_where_transformers_gives_them() {
+    let (with, without) = (json!(["input_ids", "token_type_ids"]), json!(["input_ids", "attention_mask"]));
+    let pair = |config: &Value| {
+        let model = load(with_config("bert", config).path()).unwrap();
+        (model.tokenize_pair("a river", "b c").unwrap(), model.fingerprint().to_owned())
+    };
+    let (typed, fingerprint) = pair(&json!({}));
+    assert!(typed.type_ids.contains(&1));
+    for (class, has_types) in [
+        ("BertTokenizer", true),
+        ("BertTokenizerFast", true),
+        ("ElectraTokenizerFast", true),
+        ("DistilBertTokenizer", false),
+        ("PreTrainedTokenizerFast", false),
+        ("TokenizersBackend", false),
+    ] {
+        for (names, has_types) in [(None, has_types), (Some(&with), true), (Some(&without), false)] {
+            let mut config = json!({"tokenizer_class": class});
+            if let Some(names) = names {
+                config["model_input_names"] = names.clone();
+            }
+            let (found, own) = pair(&config);
+            assert_eq!(found.input_ids, typed.input_ids, "{config}");
+            assert_eq!(found.type_ids.contains(&1), has_types, "{config}");
+            assert_eq!(own == fingerprint, has_types, "{config}");
+        }
+    }
+    // DistilBERT has no embeddings of types, so nothing depends on them.
+    let distilbert = load(&fixtures().join("distilbert")).unwrap();
+    let named =
+        with_config("distilbert", &json!({"tokenizer_class": "BertTokenizer", "model_max_length": 40}));
+    assert_eq!(distilbert.fingerprint(), load(named.path()).unwrap().fingerprint());
+}
+
+#[test]
+fn a_token_type_without_an_embedding_is_an_error_with_a_hint() {
+    let one_type =
+        |config: &Value| with_config("bert", config).set("config.json", "type_vocab_size", json!(1));
+    let error = load(one_type(&json!({})).path()).err().unwrap();
+    assert!(matches!(error, EncoderError::TokenType { token_type: 1, token_types: 1, .. }), "{error}");
+    assert!(error.remedy().unwrap().to_string().contains("model_input_names"));
+    // Then the weights are wrong: they have two types.
+    let error = load(one_type(&json!({"model_input_names": ["input_ids"]})).path()).err().unwrap();
+    assert!(error.to_string().contains("token_type_embeddings"), "{error}");
+}

@@ -214,7 +214,7 @@ impl Kind {
             None => VectorFormat::detect(path)?,
         };
         let no_ids_wanted = |path: &Path| match options.ids {
-            IdsFrom::Beside => Ok(()),
+            IdsFrom::NextTo => Ok(()),
             IdsFrom::Files(_) | IdsFrom::Rows => Err(ExchangeError::HasIds(path.to_owned())),
         };
         let columns = (options.id_column.as_deref(), options.vector_column.as_deref());
@@ -227,7 +227,7 @@ impl Kind {
             VectorFormat::Faiss => {
                 let faiss::Flat { matrix, ids } = faiss::open(path, options.any_metric)?;
                 let ids = match ids {
-                    Some(start) if options.ids == IdsFrom::Beside => MatrixIds::Int64(start),
+                    Some(start) if options.ids == IdsFrom::NextTo => MatrixIds::Int64(start),
                     Some(_) => return Err(ExchangeError::HasIds(path.to_owned())),
                     None => ids_of_matrix(path, number, options)?,
                 };
@@ -286,7 +286,7 @@ fn ids_of_matrix(path: &Path, number: usize, options: &SourceOptions) -> Result<
             Some(file) => Ok(MatrixIds::File(file.clone())),
             None => Err(ExchangeError::NoIds(path.to_owned())),
         },
-        IdsFrom::Beside => match ids::next_to(path) {
+        IdsFrom::NextTo => match ids::next_to(path) {
             Some(file) => Ok(MatrixIds::File(file)),
             None => Err(ExchangeError::NoIds(path.to_owned())),
         },

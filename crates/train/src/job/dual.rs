@@ -9,7 +9,7 @@ use toller_ir::Role;
 use super::{Plan, RunOptions};
 use crate::TrainError;
 use crate::dropout::Rates;
-use crate::loss::DualObjective;
+use crate::loss::{DualObjective, Similarity};
 use crate::model::{Compute, Model};
 use crate::task::{Task, Titles};
 
@@ -56,10 +56,19 @@ impl DualRun {
         let encoder = DualEncoder::load(&self.model, &load)?;
         let model = Model::dual(&encoder, self.untie, self.only, compute)?;
         let tower = encoder.tower(Role::Query);
-        let (similarity, loss) = self.objective.complete(tower.normalizes())?;
+        let (similarity, loss) = self.objective.complete(own_similarity(&encoder))?;
         let settings = self.options.settings(Rates::of_model(tower.folder())?)?;
         let titles = Titles::Joined(self.options.separator());
         let task = Task::Dual { encoder, similarity, loss, titles };
         Ok(Plan { task, model, settings, new_labels: None })
     }
+}
+
+/// The similarity of a model: cosine for unit vectors, whose inner product it is, else what its files say, else
+/// dot.
+fn own_similarity(encoder: &DualEncoder) -> Similarity {
+    if encoder.tower(Role::Query).normalizes() {
+        return Similarity::Cosine;
+    }
+    encoder.similarity().and_then(|name| name.parse().ok()).unwrap_or(Similarity::Dot)
 }

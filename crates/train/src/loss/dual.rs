@@ -59,8 +59,7 @@ named! {
 pub struct DualObjective {
     /// The loss.
     pub loss: DualLossName,
-    /// How near a query and a passage are: by default the cosine for a model of unit vectors, else the
-    /// inner product.
+    /// How near a query and a passage are; by default the model's own similarity.
     pub similarity: Option<Similarity>,
     /// What similarities are divided by: by default 0.05 for cosines, else 1.
     pub temperature: Option<f64>,
@@ -71,15 +70,14 @@ pub struct DualObjective {
 }
 
 impl DualObjective {
-    /// The similarity and the loss for a model that makes unit vectors, or not.
+    /// The similarity and the loss for a model whose own similarity is `own`.
     ///
     /// # Errors
     /// [`TrainError::OutOfRange`] and [`TrainError::NoEffect`].
-    pub fn complete(&self, is_unit: bool) -> Result<(Similarity, DualLoss), TrainError> {
+    pub fn complete(&self, own: Similarity) -> Result<(Similarity, DualLoss), TrainError> {
         if let Some((setting, reason)) = self.without_effect() {
             return Err(TrainError::NoEffect { setting, reason });
         }
-        let own = if is_unit { Similarity::Cosine } else { Similarity::Dot };
         let similarity = self.similarity.unwrap_or(own);
         let own = if similarity == Similarity::Cosine { 0.05 } else { 1.0 };
         let temperature = self.temperature.unwrap_or(own);

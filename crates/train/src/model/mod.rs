@@ -144,6 +144,9 @@ impl Model {
         if is_tied && only.is_some() {
             return Err(TrainError::Tied);
         }
+        if roles.iter().any(|role| encoder.tower(*role).has_norm()) {
+            return Err(TrainError::Untrainable("a norm after the pooling cannot be trained yet".to_owned()));
+        }
         let plan = |index: usize| RolePlan {
             tower: if is_tied { 0 } else { index },
             unpooled: encoder.tower(roles[index]).unpooled(),

@@ -1,11 +1,12 @@
 //! Files of a model directory: copies, and JSON that is changed in place.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toller_checkpoint::read_json;
+use toller_checkpoint::{read_json, read_modules};
 use toller_files::{AtomicFile, FileError, names_in};
 
 use super::MODULES;
@@ -25,25 +26,47 @@ fn is_of_sentence_transformers(name: &str) -> bool {
     name == MODULES || name == "config_sentence_transformers.json" || name.starts_with("sentence_")
 }
 
-/// Copies small files. With `modules`, also those of sentence-transformers, and of the modules' folders:
-/// `1_Pooling`, `2_Dense`.
-pub(super) fn copy_files(from: &Path, to: &Path, modules: bool) -> Result<(), TrainError> {
-    fs::create_dir_all(to).map_err(FileError::on("create", to))?;
-    for name in names_in(from)? {
-        let (source, target) = (from.join(&name), to.join(&name));
-        let is_module = name.starts_with(|first: char| first.is_ascii_digit()) && name.contains('_');
-        if source.is_dir() {
-            if is_module && modules {
-                copy_files(&source, &target, true)?;
-            }
-        } else if !WEIGHTS.iter().any(|ending| name.ends_with(ending))
+/// The small files of a model's directory. With `modules`, also those of sentence-transformers, and those in the
+/// folders of its modules.
+fn small_files(directory: &Path, modules: bool) -> Result<Vec<PathBuf>, TrainError> {
+    let mut folders = BTreeSet::from([PathBuf::new()]);
+    if modules {
+        let entries = read_modules(directory)?.unwrap_or_default();
+        folders.extend(entries.into_iter().map(|entry| PathBuf::from(entry.path)));
+    }
+    let is_copied = |name: &String| {
+        !WEIGHTS.iter().any(|ending| name.ends_with(ending))
             && !name.starts_with('.')
             && !NOT_COPIED.iter().any(|own| name.starts_with(own))
-            && (modules || !is_of_sentence_transformers(&name))
-        {
-            let bytes = fs::read(&source).map_err(FileError::on("read", &source))?;
-            write(&target, &bytes)?;
+            && (modules || !is_of_sentence_transformers(name))
+    };
+    let mut files = Vec::new();
+    for folder in folders {
+        let names = names_in(&directory.join(&folder))?.into_iter().filter(is_copied);
+        files.extend(names.map(|name| folder.join(name)).filter(|path| !directory.join(path).is_dir()));
+    }
+    Ok(files)
+}
+
+/// Copies the small files of a model.
+pub(super) fn copy_files(from: &Path, to: &Path, modules: bool) -> Result<(), TrainError> {
+    fs::create_dir_all(to).map_err(FileError::on("create", to))?;
+    for path in small_files(from, modules)? {
+        let (source, target) = (from.join(&path), to.join(&path));
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder).map_err(FileError::on("create", folder))?;
         }
+        let bytes = fs::read(&source).map_err(FileError::on("read", &source))?;
+        write(&target, &bytes)?;
+    }
+    Ok(())
+}
+
+/// Opens the files that [`copy_files`] will read.
+pub(super) fn check_files(from: &Path, modules: bool) -> Result<(), TrainError> {
+    for path in small_files(from, modules)? {
+        let source = from.join(path);
+        File::open(&source).map_err(FileError::on("open", &source))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ mod modules;
 mod prefix;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use toller_checkpoint::{ModelType, Parameters, TOWERS, Tensor, read_json};
@@ -13,8 +13,10 @@ use toller_encoder::{Class, TokenClassifier};
 use toller_ir::Role;
 
 pub(crate) use self::files::write;
-use self::files::{change_config, copy_files};
-use self::modules::{append_normalize, change_pooling, write_length, write_modules, write_prompts};
+use self::files::{change_config, check_files, copy_files};
+use self::modules::{
+    append_normalize, change_pooling, write_length, write_modules, write_prompts, write_similarity,
+};
 use self::prefix::write_prefix;
 
 use crate::TrainError;
@@ -46,8 +48,8 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
             let lengths = towers.map(|(_, tower)| tower.max_length());
             for (index, (_, tower)) in towers.into_iter().take(folders).enumerate() {
                 let target = if folders == 1 { output.to_owned() } else { output.join(TOWERS[index]) };
-                let root = root_of(tower.folder());
-                save_tower(&root, tower.folder(), model.towers()[index].weights(), &target)?;
+                let root = tower.directory();
+                save_tower(root, tower.folder(), model.towers()[index].weights(), &target)?;
                 if target.join(MODULES).exists() {
                     change_pooling(&target, &tower.pooling())?;
                 } else if !is_dpr(tower.folder())? {
@@ -59,11 +61,12 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
                     if *similarity == Similarity::Cosine || tower.normalizes() {
                         append_normalize(&target)?;
                     }
+                    write_similarity(&target, *similarity)?;
                     write_prompts(&target, towers.map(|(role, tower)| (role, tower.prompt())))?;
                 }
                 // One model for both roles takes the longer texts.
                 let length = if folders == 1 { lengths[0].max(lengths[1]) } else { lengths[index] };
-                let inside = tower.folder().strip_prefix(&root).unwrap_or(Path::new(""));
+                let inside = tower.folder().strip_prefix(root).unwrap_or(Path::new(""));
                 write_length(&target.join(inside), length, has_modules)?;
             }
         }
@@ -114,24 +117,17 @@ fn save_classifier(
     })
 }
 
-/// The model's directory: that of the transformer, or the one above with `modules.json`.
-fn root_of(transformer: &Path) -> PathBuf {
-    match transformer.parent() {
-        Some(parent) if !transformer.join(MODULES).is_file() && parent.join(MODULES).is_file() => {
-            parent.to_owned()
-        }
-        _ => transformer.to_owned(),
-    }
-}
-
 /// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling, or
-/// for the scaling of its vectors.
+/// for the scaling of its vectors, or a file of the model cannot be read.
 pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
-    let Task::Dual { encoder, similarity, .. } = task else { return Ok(()) };
+    let (encoder, similarity) = match task {
+        Task::Cross { encoder, .. } => return check_files(encoder.folder(), encoder.new_class().is_none()),
+        Task::Dual { encoder, similarity, .. } => (encoder, similarity),
+    };
     for role in [Role::Query, Role::Passage] {
         let tower = encoder.tower(role);
         let (folder, pooling) = (tower.folder(), tower.pooling());
-        let has_modules = root_of(folder).join(MODULES).is_file();
+        let has_modules = tower.directory().join(MODULES).is_file();
         let has_no_place = !has_modules && is_dpr(folder)?;
         let fits = if has_no_place { pooling == "cls" } else { pooling != "pooler" };
         if !fits {
@@ -140,6 +136,7 @@ pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
         if has_no_place && *similarity == Similarity::Cosine && !tower.normalizes() {
             return Err(TrainError::Scaling);
         }
+        check_files(tower.directory(), true)?;
     }
     Ok(())
 }

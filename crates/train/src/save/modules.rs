@@ -12,9 +12,13 @@ use toller_ir::Role;
 use super::files::{change_json, write_json};
 use super::{CONFIG, MODULES};
 use crate::TrainError;
+use crate::loss::Similarity;
 
 /// transformers' configuration of a tokenizer.
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+
+/// sentence-transformers' own configuration: prompts, and how vectors are compared.
+const SENTENCE_TRANSFORMERS_CONFIG: &str = "config_sentence_transformers.json";
 
 /// The modules of a model that had none, under the names that sentence-transformers knows since 2.
 pub(super) fn write_modules(output: &Path, pooling: &str) -> Result<(), TrainError> {
@@ -66,13 +70,13 @@ pub(super) fn change_pooling(output: &Path, pooling: &str) -> Result<(), TrainEr
     })
 }
 
-/// Scales the vectors to unit length, unless that is done: the cosine that was trained is then their inner
-/// product.
+/// Scales the vectors to unit length, unless that is the last step: the cosine that was trained is then their
+/// inner product.
 pub(super) fn append_normalize(output: &Path) -> Result<(), TrainError> {
     let path = output.join(MODULES);
     let mut modules: Vec<Value> = read_json(&path)?.unwrap_or_default();
     let is_normalize = |module: &Value| module["type"].as_str().is_some_and(|of| of.ends_with(".Normalize"));
-    if modules.iter().any(is_normalize) {
+    if modules.last().is_some_and(is_normalize) {
         return Ok(());
     }
     let name = format!("{}_Normalize", modules.len());
@@ -102,11 +106,18 @@ pub(super) fn write_length(transformer: &Path, length: usize, has_modules: bool)
     })
 }
 
+/// Writes how vectors are compared, as in training.
+pub(super) fn write_similarity(output: &Path, similarity: Similarity) -> Result<(), TrainError> {
+    change_json(&output.join(SENTENCE_TRANSFORMERS_CONFIG), |config| {
+        config.insert("similarity_fn_name".to_owned(), json!(similarity.name()));
+    })
+}
+
 /// Writes the prompts that texts had before them in training, where the directory does not say them.
 /// sentence-transformers takes the first name of a role even where it is said by another or by default, so a
 /// prompt is always written under it. Other names keep their place, with the same text.
 pub(super) fn write_prompts(output: &Path, prompts: [(Role, &str); 2]) -> Result<(), TrainError> {
-    change_json(&output.join("config_sentence_transformers.json"), |config| {
+    change_json(&output.join(SENTENCE_TRANSFORMERS_CONFIG), |config| {
         let default = config.get("default_prompt_name").and_then(Value::as_str).map(str::to_owned);
         let mut named = config.get("prompts").and_then(Value::as_object).cloned().unwrap_or_default();
         for (role, prompt) in prompts {

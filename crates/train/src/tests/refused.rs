@@ -5,11 +5,13 @@
 use std::fs;
 
 use toller_encoder::{CrossEncoder, CrossEncoderOptions};
+use toller_ir::Explain;
 
 use super::run::{Toy, run, settings};
 use crate::data::{ExampleFile, Source};
 use crate::{
-    Compute, CrossLoss, DualLoss, Ending, Inspected, Length, Model, Settings, Task, TrainError, Trainer,
+    Compute, CrossLoss, DualLoss, DualRun, Ending, Inspected, Length, Model, Settings, Task, TrainError,
+    Trainer,
 };
 
 /// The same line for each number.
@@ -177,4 +179,16 @@ fn examples_that_teach_nothing_are_left_out_on_request() {
     assert!(found.problems().next().unwrap().to_string().starts_with("left out 4 examples, the first: "));
     let none = trainer(lines(|number| line(3 * number))).err();
     assert!(matches!(none, Some(TrainError::Example { .. })), "nothing is left");
+}
+
+#[test]
+fn a_norm_after_the_pooling_is_refused_with_what_can_be_trained() {
+    let model = toller_testing::repository("tests/fixtures/realm");
+    for pooling in [None, Some("pooler"), Some("cls")] {
+        let pooling = pooling.map(|name| name.parse().unwrap());
+        let run = DualRun { model: model.clone(), pooling, ..DualRun::default() };
+        let error = run.open(&Compute::Cpu).err().unwrap();
+        assert!(matches!(error, TrainError::Untrainable(_)), "{error}");
+        assert!(error.remedy().unwrap().to_string().contains("DistilBERT"));
+    }
 }

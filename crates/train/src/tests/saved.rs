@@ -5,15 +5,16 @@
 use std::fs;
 use std::path::Path;
 
-use toller_checkpoint::KnownModel;
+use serde_json::{Value, json};
+use toller_checkpoint::{KnownModel, Parameters, Tensor};
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
 use toller_ir::Role;
 use toller_tokenizer::PairTruncation;
 
 use super::run::{Toy, run, settings};
 use crate::{
-    Compute, CrossLoss, DualLoss, ExampleFile, Length, Model, Settings, Similarity, Source, Task, Titles,
-    TrainError, Trainer, Warmup,
+    Compute, CrossLoss, DualLoss, DualRun, ExampleFile, Length, Model, Settings, Similarity, Source, Task,
+    Titles, TrainError, Trainer, Warmup,
 };
 
 fn one_step() -> Settings {
@@ -22,11 +23,47 @@ fn one_step() -> Settings {
 
 /// Trains a dual encoder by the inner product.
 fn train(toy: &Toy, encoder: DualEncoder, untied: bool, name: &str) {
-    let model = Model::dual(&encoder, untied, None, &Compute::Cpu).unwrap();
+    run(trainer(toy, encoder, untied, Similarity::Dot, name).unwrap(), u64::MAX);
+}
+
+fn trainer(
+    toy: &Toy,
+    encoder: DualEncoder,
+    untied: bool,
+    similarity: Similarity,
+    name: &str,
+) -> Result<Trainer, TrainError> {
+    let model = Model::dual(&encoder, untied, None, &Compute::Cpu)?;
     let loss = DualLoss::Contrastive { temperature: 1.0, in_batch: true, symmetric: false };
-    let titles = Titles::Joined(" ".to_owned());
-    let task = Task::Dual { encoder, similarity: Similarity::Dot, loss, titles };
-    run(toy.trainer(task, model, None, one_step(), name).unwrap(), u64::MAX);
+    let task = Task::Dual { encoder, similarity, loss, titles: Titles::Joined(" ".to_owned()) };
+    toy.trainer(task, model, None, one_step(), name)
+}
+
+fn load(model: &Path) -> DualEncoder {
+    DualEncoder::load(model, &LoadOptions::default()).unwrap()
+}
+
+/// A copy of the repository's model with these modules after its transformer, by folder and class. Its pooling
+/// is in the first folder.
+fn with_modules(to: &Path, modules: &[(&str, &str)]) {
+    for (name, bytes) in
+        toller_testing::files(&toller_testing::repository("tests/fixtures/tiny-bert")).unwrap()
+    {
+        let path = match name.to_string_lossy().strip_prefix("1_Pooling/") {
+            Some(name) => to.join(modules[0].0).join(name),
+            None => to.join(name),
+        };
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    let entry = |(folder, class): &(&str, &str)| json!({"path": folder, "type": format!("sentence_transformers.models.{class}")});
+    let modules = [("", "Transformer")].iter().chain(modules).map(entry).collect::<Vec<Value>>();
+    fs::write(to.join("modules.json"), Value::Array(modules).to_string()).unwrap();
+}
+
+fn said_similarity(model: &Path) -> Value {
+    let text = fs::read(model.join("config_sentence_transformers.json")).unwrap();
+    serde_json::from_slice::<Value>(&text).unwrap()["similarity_fn_name"].clone()
 }
 
 fn plain_copy(from: &Path, to: &Path) {
@@ -67,7 +104,6 @@ fn what_a_manifest_adds_is_written() {
 #[test]
 fn a_trained_model_is_trained_again() {
     let Some(mut toy) = Toy::new("bert-mean") else { return };
-    let load = |model: &Path| DualEncoder::load(model, &LoadOptions::default()).unwrap();
     let first = toy.model.clone();
     train(&toy, load(&first), false, "first");
     toy.model = toy.output("first");
@@ -97,4 +133,80 @@ fn cross_encoders_keep_their_length() {
     assert!(matches!(other, Some(TrainError::OtherRun { .. })), "pairs that are cut in another way");
     let trained = CrossEncoder::load(&toy.output("out"), &CrossEncoderOptions::default()).unwrap();
     assert_eq!(trained.max_length(), 21);
+}
+
+#[test]
+fn modules_may_have_folders_of_any_name() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let model = toy.output("model");
+    with_modules(&model, &[("deep/pooling", "Pooling"), ("unit", "Normalize")]);
+    train(&toy, load(&model), false, "out");
+    let out = toy.output("out");
+    assert_eq!(
+        fs::read(out.join("deep/pooling/config.json")).unwrap(),
+        fs::read(model.join("deep/pooling/config.json")).unwrap()
+    );
+    assert!(load(&out).tower(Role::Query).normalizes());
+}
+
+/// Not after the last step.
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_copied_is_an_error_before_the_first_step() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let model = toy.output("model");
+    with_modules(&model, &[("pooling", "Pooling")]);
+    std::os::unix::fs::symlink(model.join("pruned"), model.join("pooling/extra.json")).unwrap();
+    let error = trainer(&toy, load(&model), false, Similarity::Dot, "out").err().unwrap().to_string();
+    assert!(error.contains("extra.json"), "{error}");
+    assert!(!toy.output("out").exists());
+}
+
+#[test]
+fn unit_vectors_that_a_dense_layer_follows_are_scaled_again() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let model = toy.output("model");
+    with_modules(&model, &[("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"), ("3_Dense", "Dense")]);
+    let identity = "torch.nn.modules.linear.Identity";
+    let config =
+        json!({"in_features": 32, "out_features": 8, "bias": false, "activation_function": identity});
+    let folder = model.join("3_Dense");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("config.json"), config.to_string()).unwrap();
+    let weights = Tensor::new(vec![8, 32], (0..256).map(|x| (x as f32).sin()).collect()).unwrap();
+    let weights = Parameters::from_tensors(&folder, [("linear.weight".to_owned(), weights)]);
+    weights.write_changed(&folder.join("model.safetensors"), &[].into()).unwrap();
+    let encoder = load(&model);
+    assert!(!encoder.tower(Role::Query).normalizes());
+    run(trainer(&toy, encoder, false, Similarity::Cosine, "out").unwrap(), u64::MAX);
+    assert!(load(&toy.output("out")).tower(Role::Query).normalizes());
+    assert_eq!(said_similarity(&toy.output("out")), "cosine");
+}
+
+#[test]
+fn the_similarity_is_the_models_own_and_is_saved_as_trained() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let model = toy.output("model");
+    let pooling = ("1_Pooling", "Pooling");
+    let normalized = [pooling, ("2_Normalize", "Normalize")];
+    let path = model.join("config_sentence_transformers.json");
+    for (modules, said, expected) in [
+        (&[pooling][..], json!({"similarity_fn_name": "cosine"}), Similarity::Cosine),
+        (&[pooling], json!({"similarity_fn_name": "dot"}), Similarity::Dot),
+        (&[pooling], json!({"similarity_fn_name": "euclidean"}), Similarity::Dot),
+        (&[pooling], json!({}), Similarity::Dot),
+        // Of unit vectors, the inner product is the cosine.
+        (&normalized, json!({"similarity_fn_name": "dot"}), Similarity::Cosine),
+        (&normalized, json!({}), Similarity::Cosine),
+    ] {
+        with_modules(&model, modules);
+        fs::write(&path, said.to_string()).unwrap();
+        let plan = DualRun { model: model.clone(), ..DualRun::default() }.open(&Compute::Cpu).unwrap();
+        let Task::Dual { similarity, .. } = plan.task else { panic!() };
+        assert_eq!(similarity, expected, "{modules:?} {said}");
+    }
+    with_modules(&model, &[pooling]);
+    fs::write(&path, json!({"similarity_fn_name": "cosine"}).to_string()).unwrap();
+    train(&toy, load(&model), false, "out");
+    assert_eq!(said_similarity(&toy.output("out")), "dot");
 }

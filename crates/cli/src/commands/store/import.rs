@@ -133,7 +133,7 @@ fn check_unused(args: &ModelArgs) -> Result<(), UsageError> {
 fn source_options(args: &ImportArgs) -> SourceOptions {
     let ids = match (args.row_ids, args.ids.as_slice()) {
         (true, _) => IdsFrom::Rows,
-        (false, []) => IdsFrom::Beside,
+        (false, []) => IdsFrom::NextTo,
         (false, files) => IdsFrom::Files(InputPath::all(files)),
     };
     SourceOptions {

@@ -212,7 +212,7 @@ pub struct DualArgs {
     #[arg(long, value_name = "NAME", value_parser = by_name::<DualLossName>(DualLossName::NAMES))]
     pub loss: Option<DualLossName>,
 
-    /// dot or cosine [default: cosine for a model that makes unit vectors, else dot]
+    /// dot or cosine [default: cosine for a model of unit vectors, else what its files say, else dot]
     #[arg(long, value_name = "NAME", value_parser = by_name::<Similarity>(Similarity::NAMES))]
     pub similarity: Option<Similarity>,
 
