@@ -80,7 +80,7 @@ fn bad_collections() -> Vec<(&'static str, Vec<u8>, Words)> {
         case(
             "unknown",
             b"?\n",
-            &["unknown", "hint: name the format with --corpus-format (jsonl, json, tsv,"],
+            &["unknown: plain text files are not read", "{\"id\": ..., \"text\": ...}", "--corpus-format"],
         ),
     ]
 }

@@ -9,6 +9,7 @@ use toller_corpus::SkipReport;
 use toller_files::{AtomicFile, FileError};
 use toller_ir::locked;
 
+use crate::args::input::QUERY_ID_COLUMN;
 use crate::json;
 use crate::plain_progress::PlainProgress;
 use crate::printable::{printable, write_printable};
@@ -135,8 +136,12 @@ impl Ui {
         }
     }
 
-    /// Warns of records that were left out, if there are any; `place` is put before their number.
+    /// Warns of records that were left out, if there are any; `place` is put before their number. Says which
+    /// queries were numbered.
     pub fn skipped(&self, place: &str, skipped: &SkipReport) {
+        if let Some(numbered) = skipped.numbered() {
+            self.status(numbered.message(QUERY_ID_COLUMN));
+        }
         if skipped.total() > 0 {
             self.warning(format!("{place}{skipped}"));
         }

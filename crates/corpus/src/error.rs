@@ -75,8 +75,8 @@ impl BadKind {
                 skip
             ),
             Self::MissingField => remedy!(
-                "if the fields have other names, give them with {} and {}; if the file has another format, \
-                 name it with {}; pass {} to count and skip such records",
+                "if the fields have other names, give them with {} and {}, or add a field of identifiers if there \
+                 is none; if the file has another format, name it with {}; pass {} to count and skip such records",
                 Setting::IdColumn,
                 Setting::TextColumn,
                 Setting::Format,
@@ -251,7 +251,8 @@ impl Explain for CorpusError {
             Self::File(error) | Self::Read { source: error, .. } => error.remedy(),
             Self::Bad(record) => Some(record.kind.remedy()),
             Self::Broken { format: "csv" | "dpr" | "parquet" | "tsv", .. } => Some(remedy!(
-                "name the columns with {} and {}, or another format with {}",
+                "name the columns with {} and {}, add a column of identifiers if there is none, or name another \
+                 format with {}",
                 Setting::IdColumn,
                 Setting::TextColumn,
                 Setting::Format
@@ -269,6 +270,15 @@ impl Explain for CorpusError {
                 Some(format!("check that this is the file that holds the {what}").into())
             }
             Self::NoSuchName { setting, .. } => Some(remedy!("correct {}, or leave it out", *setting)),
+            Self::UnknownFormat { what: "queries", candidates, .. }
+                if candidates[..] == ["rocketqa", "tsv"] =>
+            {
+                Some(remedy!(
+                    "{} if each line is one query, numbered from 0; {} if each is id, tab, text",
+                    Setting::Format.to("rocketqa"),
+                    Setting::Format.to("tsv")
+                ))
+            }
             Self::UnknownFormat { candidates, .. } => {
                 let names = format!(" ({})", candidates.join(", "));
                 Some(remedy!("name the format with {}{}", Setting::Format, names))

@@ -45,6 +45,11 @@ impl Sniff {
         Ok(Self { text, whole, name, file })
     }
 
+    /// Whether the file is in Parquet.
+    pub(crate) fn is_parquet(&self) -> bool {
+        self.text.starts_with("PAR1") || self.named(&["parquet"])
+    }
+
     /// Whether the file's name ends in one of `extensions`.
     pub(crate) fn named(&self, extensions: &[&str]) -> bool {
         self.name.rsplit_once('.').is_some_and(|(_, found)| extensions.contains(&found))
@@ -63,6 +68,12 @@ impl Sniff {
             '[' if after.starts_with('{') || ends_the_line(']') => Some(Shape::Array),
             _ => None,
         }
+    }
+
+    /// Whether the file begins as a JSON array of strings does.
+    pub(crate) fn lists_strings(&self) -> bool {
+        let items = self.text.trim_start().strip_prefix('[');
+        items.is_some_and(|items| items.trim_start().starts_with('"'))
     }
 
     /// Whether the JSON object with which the file begins goes on after its first line, and is sound as far

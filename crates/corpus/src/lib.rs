@@ -44,7 +44,7 @@ pub use fingerprint::{Fingerprint, Fingerprinter};
 pub use json_id::JsonId;
 pub use locations::Locations;
 pub use names::{ColumnNames, Names};
-pub use options::{ReadOptions, SkipReport};
+pub use options::{NumberedQueries, ReadOptions, SkipReport};
 pub use qrels::{QrelsFormat, qrels_separator, read_qrels, read_qrels_from};
 pub use queries::{QueriesOfFile, QueryFormat, read_queries, read_queries_by_file, read_queries_from};
 pub use run::{
@@ -53,4 +53,4 @@ pub use run::{
 };
 pub use sample::Sample;
 pub use survey::{Progress, SpacedId, Survey, survey, survey_table};
-pub use text::QuotedRows;
+pub use text::{QuotedRows, column_index};

@@ -1,11 +1,9 @@
-//! The names of fields and columns: the usual ones of each format, or those that a user gives.
+//! The names of fields and columns: the usual ones, which all formats share, or those that a user gives.
 
 use serde::{Deserialize, Serialize};
-use toller_ir::Setting;
+use toller_ir::{Setting, remedy};
 
-use crate::collection::{HEADER, PARQUET_ID};
 use crate::error::CorpusError;
-use crate::queries::FIELDS;
 use crate::text::header_index;
 
 /// The names of a file's fields or columns, where they are not usual ones.
@@ -25,13 +23,29 @@ pub struct ColumnNames {
 /// The most columns that a header may name.
 pub(crate) const MAX_COLUMNS: usize = 64;
 
-/// The names that a format's fields usually have, those that count first before the others.
-#[derive(Clone, Copy)]
-pub(crate) struct Usual {
-    pub(crate) id: &'static [&'static str],
-    pub(crate) title: &'static [&'static str],
-    pub(crate) text: &'static [&'static str],
+/// The names that fields usually have, those that count first before the others.
+struct Usual {
+    id: &'static [&'static str],
+    title: &'static [&'static str],
+    text: &'static [&'static str],
 }
+
+/// The names of a passage's fields. The passages of MS MARCO v2 have a `pid`, and the `docid` of their document.
+const PASSAGE: Usual = Usual {
+    id: &[
+        "_id", "id", "pid", "docid", "doc_id", "doc-id", "docno", "passage_id", "passage-id", "doc_key",
+        "document_id", "corpus_id", "corpus-id",
+    ],
+    title: &["title"],
+    text: &["text", "contents", "document_text", "passage", "paragraph", "body"],
+};
+
+/// The names of a query's fields.
+const QUERY: Usual = Usual {
+    id: &["_id", "id", "qid", "query_id", "query-id", "question_id", "topic_id", "topic-id", "topic"],
+    title: &[],
+    text: &["text", "query", "question"],
+};
 
 /// The names to look for, those that count first before the others.
 #[derive(Clone, Debug)]
@@ -59,20 +73,20 @@ impl ColumnNames {
         *self == Self::default()
     }
 
-    /// The names to look for in a table of passages.
+    /// The names to look for in passages.
     #[must_use]
     pub fn in_passages(&self) -> Names {
-        self.or(Usual { id: PARQUET_ID, ..HEADER })
+        self.or(&PASSAGE)
     }
 
-    /// The names to look for in a table of queries, which have no titles.
+    /// The names to look for in queries, which have no titles.
     #[must_use]
     pub fn in_queries(&self) -> Names {
-        Names { title: Vec::new(), ..self.or(FIELDS) }
+        Names { title: Vec::new(), ..self.or(&QUERY) }
     }
 
     /// The given names, and the usual ones for what is not given.
-    pub(crate) fn or(&self, usual: Usual) -> Names {
+    fn or(&self, usual: &Usual) -> Names {
         let names = |given: &Option<String>, usual: &[&str]| match given {
             Some(name) => vec![name.clone()],
             None => usual.iter().map(|&name| name.to_owned()).collect(),
@@ -127,6 +141,14 @@ impl Names {
         cells: &[impl AsRef<str>],
     ) -> CorpusError {
         let found = cells.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+        if format == "csv" && cells.len() == 1 && found.contains(';') {
+            let reason = "the separator is ;, and must be a comma";
+            let remedy = remedy!(
+                "separate the columns by commas, or by tabs and name the format with {}",
+                Setting::Format.to("tsv")
+            );
+            return CorpusError::Unsupported { file, reason, remedy };
+        }
         let has = |names: &[String]| header_index(cells, names).is_some();
         if cells.len() > MAX_COLUMNS {
             let message =

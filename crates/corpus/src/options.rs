@@ -43,11 +43,40 @@ impl<F> Default for ReadOptions<F> {
     }
 }
 
-/// What [`skip_bad_lines`](ReadOptions::skip_bad_lines) skipped: a count by kind, and the first few.
+/// What [`skip_bad_lines`](ReadOptions::skip_bad_lines) skipped: a count by kind, and the first few. And which
+/// files had no identifiers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkipReport {
     counts: BTreeMap<BadKind, u64>,
     examples: Vec<BadRecord>,
+    numbered: Option<NumberedQueries>,
+}
+
+/// Files with named fields whose queries have no identifiers, and so are numbered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberedQueries {
+    /// The first of the files.
+    pub file: String,
+    /// The fields of its first record.
+    pub fields: Vec<String>,
+    /// How many more files there are.
+    pub others: usize,
+}
+
+impl NumberedQueries {
+    /// What a user should know; `setting` is what a front calls the name of identifiers.
+    #[must_use]
+    pub fn message(&self, setting: &str) -> String {
+        let Self { file, fields, others } = self;
+        let have = match others {
+            0 => "has no identifiers: its".to_owned(),
+            others => format!("and {} have no identifiers: their", counted(*others, "more file")),
+        };
+        format!(
+            "{file} {have} queries are numbered from 0 (fields: {}; {setting} names one)",
+            fields.join(", ")
+        )
+    }
 }
 
 impl SkipReport {
@@ -69,6 +98,20 @@ impl SkipReport {
     #[must_use]
     pub fn examples(&self) -> &[BadRecord] {
         &self.examples
+    }
+
+    /// The files whose queries are numbered, since they have no identifiers.
+    #[must_use]
+    pub fn numbered(&self) -> Option<&NumberedQueries> {
+        self.numbered.as_ref()
+    }
+
+    /// Adds a file without identifiers, whose first record has these fields.
+    pub(crate) fn add_numbered(&mut self, file: String, fields: Vec<String>) {
+        match &mut self.numbered {
+            Some(first) => first.others += 1,
+            none => *none = Some(NumberedQueries { file, fields, others: 0 }),
+        }
     }
 
     /// Counts a bad record.

@@ -108,7 +108,7 @@ fn csv_has_a_header_and_quotes() -> Outcome {
     let expected = [passage("1", "T", "a, \"b\""), passage("2", "", "two\nlines")];
     assert_eq!(passages("c.csv", rows)?, expected);
     assert_eq!(passages("anything", rows)?, expected, "by content");
-    assert_error(passages("c.csv", "1,a text\n2,another\n"), &["c.csv", "a column of identifiers (id, _id"]);
+    assert_error(passages("c.csv", "1,a text\n2,another\n"), &["c.csv", "a column of identifiers (_id, id"]);
     assert_error(passages("c.csv", "id,text\n1,a,b\n"), &["c.csv, line 2", "2 comma-separated columns"]);
     Ok(())
 }
@@ -259,11 +259,48 @@ fn what_is_ambiguous_is_an_error_that_names_the_candidates() {
     let repeated = assert_error(passages("c", "a\tx\na\ty\na\tz\nb\tw\n"), &[]);
     assert_eq!(unknown_candidates(&repeated), both);
     assert!(repeated.remedy().unwrap().to_string().contains("format"));
-    let spaces_alone = assert_error(passages("c.txt", "1 some text\n"), &["\"1 some text\""]);
-    assert_eq!(unknown_candidates(&spaces_alone).len(), CollectionFormat::ALL.len());
+    let plain = assert_error(passages("c.txt", "1 some text\n"), &["c.txt: plain text files are not read"]);
+    assert!(plain.remedy().unwrap().to_string().contains(r#"a line, {"id": ..., "text": ...}"#), "{plain}");
     let four = assert_error(passages("c", "a\tb\tc\td\n"), &[]);
     assert!(unknown_candidates(&four).is_empty());
     assert!(four.remedy().unwrap().to_string().contains("names the columns"));
+}
+
+#[test]
+fn every_format_knows_the_same_names_in_any_case() -> Outcome {
+    let ids = [
+        "_id", "id", "pid", "docid", "doc_id", "doc-id", "docno", "passage_id", "passage-id", "doc_key",
+        "document_id", "corpus_id", "corpus-id", "ID", "DocNo",
+    ];
+    for id in ids {
+        for (title, text) in [("title", "contents"), ("Title", "TEXT")] {
+            let expected = [passage("1", "t", "a")];
+            let json = format!("{{\"{id}\": \"1\", \"{title}\": \"t\", \"{text}\": \"a\"}}\n");
+            assert_eq!(passages("c.jsonl", json)?, expected, "{id}");
+            assert_eq!(passages("c.tsv", format!("{id}\t{title}\t{text}\n1\tt\ta\n"))?, expected, "{id}");
+            assert_eq!(passages("c.csv", format!("{id},{title},{text}\n1,t,a\n"))?, expected, "{id}");
+        }
+    }
+    // MS MARCO v2 has passages with the identifier of their document.
+    let both = r#"{"docid": "d", "pid": "p", "passage": "a"}"#;
+    assert_eq!(passages("c.jsonl", both)?, [passage("p", "", "a")]);
+    Ok(())
+}
+
+#[test]
+fn an_exact_name_counts_before_other_cases() -> Outcome {
+    let json = r#"{"ID": "2", "docid": "1", "Text": "b", "text": "a", "Title": null, "TITLE": "t"}"#;
+    assert_eq!(passages("c.jsonl", json)?, [passage("1", "t", "a")]);
+    assert_eq!(passages("c.tsv", "id\tText\ttext\n1\tb\ta\n")?, [passage("1", "", "a")]);
+    Ok(())
+}
+
+#[test]
+fn semicolons_between_columns_are_named() {
+    for rows in ["id;text\n1;a\n", "\"id\";\"text\"\n"] {
+        let error = assert_error(passages("c.csv", rows), &["c.csv: the separator is ;", "a comma"]);
+        assert!(error.remedy().unwrap().to_string().contains("format tsv"), "{error}");
+    }
 }
 
 #[test]
@@ -399,7 +436,7 @@ fn bad_lines_of_jsonl() {
     bad(r#"{"id": "", "text": "b"}"#, BadKind::EmptyId, &["empty id"]);
     bad(r#"{"id": " ", "text": "b"}"#, BadKind::EmptyId, &["\" \""]);
     bad(r#"{"id": "2\t3", "text": "b"}"#, BadKind::UnwritableId, &["\"2\\t3\", which holds a tab"]);
-    bad(r#"{"text": "b"}"#, BadKind::MissingField, &["no identifier", "_id, id, pid or docid"]);
+    bad(r#"{"text": "b"}"#, BadKind::MissingField, &["no identifier", "_id, id, pid, docid, "]);
     bad(r#"{"id": null, "text": "b"}"#, BadKind::MissingField, &["no identifier"]);
     bad(r#"{"id": "2"}"#, BadKind::MissingField, &["no text"]);
     bad(r#"{"id": "2", "text": null}"#, BadKind::MissingField, &["no text"]);

@@ -8,13 +8,15 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{assert_error, passage, skipping};
+use common::{assert_error, passage, query, skipping, triples};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use toller_corpus::{CorpusError, ReadOptions, open_collection, survey};
+use toller_corpus::{
+    CorpusError, ReadOptions, SkipReport, open_collection, read_qrels, read_queries, survey,
+};
 use toller_files::Input;
 use toller_ir::Passage;
 
@@ -145,6 +147,83 @@ fn string_ids_and_bad_rows() -> Outcome {
     Ok(())
 }
 
+/// Writes one row group of these columns.
+fn write_table(path: &Path, schema: &str, columns: impl FnOnce(&mut SerializedRowGroupWriter<'_, File>)) {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    columns(&mut group);
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn an_exact_name_counts_before_other_cases() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("c.parquet");
+    let schema = "message m { required binary ID; required binary Title; required binary TEXT; required binary text; }";
+    write_table(&path, schema, |group| {
+        for value in ["1", "t", "b", "a"] {
+            column::<ByteArrayType>(group, vec![text(value)], false);
+        }
+    });
+    assert_eq!(read(&path)?, [passage("1", "t", "a")]);
+    Ok(())
+}
+
+#[test]
+fn queries_are_rows() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("q.parquet");
+    let schema = "message m { optional int64 TOPIC_ID; required binary text (UTF8);
+        optional group answers (LIST) { repeated group list { optional binary element (UTF8); } } }";
+    let answers = [text("b"), text("c"), text("d")];
+    let write_with = |ids: Vec<Option<i64>>| {
+        write_table(&path, schema, |group| {
+            column::<Int64Type>(group, ids, true);
+            column::<ByteArrayType>(group, vec![text("who"), text("what")], false);
+            let mut writer = group.next_column().unwrap().unwrap();
+            let values: Vec<ByteArray> = answers.iter().flatten().cloned().collect();
+            writer.typed::<ByteArrayType>().write_batch(&values, Some(&[3, 3, 3]), Some(&[0, 1, 0])).unwrap();
+            writer.close().unwrap();
+        });
+        read_queries(&[Input::File(path.clone())], &ReadOptions::default())
+    };
+    let (queries, report) = write_with(vec![Some(7), Some(8)])?;
+    assert_eq!(queries, [query("7", "who", &["b", "c"]), query("8", "what", &["d"])]);
+    assert_eq!(report, SkipReport::default());
+    let (queries, report) = write_with(vec![None, None])?;
+    assert_eq!(queries[1], query("1", "what", &["d"]));
+    assert_eq!(report.numbered().unwrap().fields, ["TOPIC_ID", "text", "answers"]);
+    assert_error(write_with(vec![Some(7), None]), &["q.parquet, row 2", "no identifier"]);
+    assert_error(write_with(vec![Some(7), Some(7)]), &["q.parquet, row 2", "duplicate id", "row 1"]);
+    Ok(())
+}
+
+#[test]
+fn judgments_are_rows() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("test.parquet");
+    let schema =
+        "message m { required binary query-id (UTF8); required int64 corpus-id; required double score; }";
+    let write_with = |documents: [i64; 2]| {
+        write_table(&path, schema, |group| {
+            column::<ByteArrayType>(group, vec![text("q"), text("q")], false);
+            column::<Int64Type>(group, documents.map(Some).to_vec(), false);
+            column::<DoubleType>(group, vec![Some(1.0), Some(0.0)], false);
+        });
+        read_qrels(&Input::File(path.clone()), &ReadOptions::default())
+    };
+    let expected = [("q", "1", 1), ("q", "2", 0)].map(|(q, d, g)| (q.to_owned(), d.to_owned(), g));
+    assert_eq!(triples(&write_with([1, 2])?.0), expected);
+    assert_error(write_with([1, 1]), &["test.parquet, row 2", "document 1, which have grade 1 on row 1"]);
+    write(&path, 1, Compression::SNAPPY);
+    let other = read_qrels(&Input::File(path.clone()), &ReadOptions::default());
+    assert_error(other, &["row 1", "no query among id, embedding, title, text"]);
+    Ok(())
+}
+
 #[test]
 fn what_cannot_be_read_says_why() -> Outcome {
     let directory = tempfile::tempdir()?;
@@ -189,6 +268,7 @@ fn damaged_files_never_panic() -> Outcome {
         if let Ok(reader) = open_collection(&[Input::File(path.clone())], &skipping()) {
             assert!(reader.take(1_000).count() <= 1_000);
         }
+        let _ = read_queries(&[Input::File(path.clone())], &ReadOptions::default());
     }
     Ok(())
 }

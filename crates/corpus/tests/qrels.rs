@@ -83,6 +83,9 @@ fn bad_judgments() -> Outcome {
     assert_error(qrels(""), &["no judgments"]);
     assert_error(qrels("# nothing\n"), &["no judgments"]);
     assert_error(qrels("one two three four five six\n"), &["cannot tell"]);
+    for commas in ["query-id,corpus-id,score\n1,a,1\n", "1,a,1\n2,b,0\n"] {
+        assert_error(qrels(commas), &["not read from CSV"]);
+    }
     let forced = ReadOptions { format: Some(QrelsFormat::Jsonl), ..ReadOptions::default() };
     assert_error(read_qrels_from(open("q", "1 0 a 1\n"), &forced), &["q, line 1", "a JSON object"]);
     let bad_json = "{\"query-id\": \"1\", \"corpus-id\": \"a\"}\n";

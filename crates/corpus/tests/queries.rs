@@ -51,6 +51,50 @@ fn json_lines_of_every_kind() -> Outcome {
 }
 
 #[test]
+fn every_format_knows_the_same_names_in_any_case() -> Outcome {
+    let ids = [
+        "_id", "id", "qid", "query_id", "query-id", "question_id", "topic_id", "topic-id", "topic", "ID",
+        "Query-ID",
+    ];
+    for id in ids {
+        let expected = [query("7", "a", &[])];
+        assert_eq!(queries("q.jsonl", format!("{{\"{id}\": 7, \"Text\": \"a\"}}\n"))?, expected, "{id}");
+        assert_eq!(queries("q.tsv", format!("{id}\tText\n7\ta\n"))?, expected, "{id}");
+        assert_eq!(queries("q.csv", format!("{id},Text\n7,a\n"))?, expected, "{id}");
+    }
+    Ok(())
+}
+
+#[test]
+fn files_whose_queries_are_numbered_are_reported() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let file = |name: &str, content: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, content).map(|()| Input::File(path))
+    };
+    let without = "{\"number\": 1, \"text\": \"a\"}\n{\"number\": 2, \"text\": \"b\"}\n";
+    let inputs = [
+        file("a.jsonl", without)?,
+        file("b.jsonl", "{\"id\": 1, \"text\": \"a\"}\n")?,
+        file("c.json", "[{\"text\": \"c\"}]")?,
+        file("d.q", "what is it\n")?,
+    ];
+    let message = |inputs: &[Input]| -> Result<Option<String>, CorpusError> {
+        let (_, report) = read_queries(inputs, &ReadOptions::default())?;
+        assert_eq!(report.total(), 0);
+        Ok(report.numbered().map(|numbered| numbered.message("NAME")))
+    };
+    let first = format!(
+        "{} has no identifiers: its queries are numbered from 0 (fields: number, text; NAME names one)",
+        inputs[0]
+    );
+    assert_eq!(message(&inputs[..1])?, Some(first));
+    assert!(message(&inputs)?.unwrap().contains(" and 1 more file have no identifiers: their queries are"));
+    assert_eq!((message(&inputs[1..2])?, message(&inputs[3..])?), (None, None));
+    Ok(())
+}
+
+#[test]
 fn identifiers_are_in_every_record_or_in_none() -> Outcome {
     let some = "{\"id\": \"1\", \"text\": \"a\"}\n{\"text\": \"b\"}\n";
     assert_error(queries("q.jsonl", some), &["q.jsonl, line 2", "no identifier"]);
@@ -161,6 +205,12 @@ fn rocketqa_in_one_or_four_columns() -> Outcome {
     assert!(other.remedy().unwrap().to_string().contains("names the columns"), "{other}");
     let error = assert_error(queries("topics.txt", "1 what is it\n"), &["cannot tell"]);
     assert_eq!(unknown_candidates(&error), ["rocketqa", "tsv"]);
+    let hint =
+        "format rocketqa if each line is one query, numbered from 0; format tsv if each is id, tab, text";
+    assert_eq!(error.remedy().unwrap().to_string(), hint);
+    for list in ["[\"what is it\"]", "[\n  \"what\",\n  \"who\"\n]"] {
+        assert_error(queries("q.json", list), &["q.json: a JSON array of strings; queries need objects"]);
+    }
     assert_error(queries("marco.q", "what\n\nis it\n"), &["marco.q, line 2", "blank line"]);
     Ok(())
 }

@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use tempfile::TempDir;
 use toller_datasets::{Collection, DatasetError, Figure, Layout, convert, known_collection};
 use toller_testing::shared;
@@ -148,6 +152,42 @@ fn bright_has_lists_in_parquet() {
     assert_eq!(text(&output, "queries.pony.tsv"), "0\tcount to ten\n1\twrite a branch\n");
     assert_eq!(text(&output, "qrels.pony.txt"), "0 0 a/1.txt 1\n1 0 a/2.txt 1\n1 0 a/1.txt 1\n");
     assert_eq!((text(&output, "exclude.pony.tsv").as_str(), found.changed_queries), ("1\tb/1.txt\n", 1));
+}
+
+/// Writes columns of strings as Parquet.
+fn write_parquet(path: &Path, columns: &[(&str, &[&str])]) {
+    let fields = columns.iter().map(|(name, _)| format!("required binary {name} (UTF8); "));
+    let schema = parse_message_type(&format!("message m {{ {}}}", fields.collect::<String>())).unwrap();
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for (_, values) in columns {
+        let values: Vec<ByteArray> = values.iter().map(|value| ByteArray::from(*value)).collect();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn beir_is_read_from_parquet() {
+    let (input, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let write = |name: &str, columns: &[(&str, &[&str])]| write_parquet(&input.path().join(name), columns);
+    for (part, id) in ["d1", "d2"].into_iter().enumerate() {
+        let name = format!("corpus/corpus-0000{part}-of-00002.parquet");
+        write(&name, &[("_id", &[id]), ("title", &["t"]), ("text", &["a"])]);
+    }
+    write("queries/queries-00000-of-00001.parquet", &[("_id", &["q1", "q2"]), ("text", &["who", "what"])]);
+    let judgments: [(&str, &[&str]); 3] = [("query-id", &["q2"]), ("corpus-id", &["d1"]), ("score", &["1"])];
+    write("qrels/test-00000-of-00001.parquet", &judgments);
+    read(Layout::Beir, &[input.path().to_owned()], Some(output.path()));
+    let documents = ["d1", "d2"].map(|id| format!("{{\"_id\":\"{id}\",\"title\":\"t\",\"text\":\"a\"}}\n"));
+    assert_eq!(text(&output, "corpus.jsonl"), documents.concat());
+    assert_eq!(text(&output, "queries.test.tsv"), "q2\twhat\n");
+    assert_eq!(text(&output, "qrels.test.txt"), "q2 0 d1 1\n");
 }
 
 #[test]

@@ -85,11 +85,11 @@ pub enum Event<'a> {
     DevicePlanned(&'a DevicePlan),
     /// An index of vectors was opened.
     IndexOpened(&'a FlatIndex),
-    /// A folder in BEIR's form was named as a collection; this file of it is read.
+    /// A folder in BEIR's form was named as a collection; this file or folder in it is read.
     BeirCorpus {
         /// The folder.
         folder: &'a Path,
-        /// The file.
+        /// The file or folder.
         file: &'a Path,
     },
     /// The index of a collection's texts is built.

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, Schema};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use toller_corpus::{Cells, ColumnNames, Table};
+use toller_corpus::{Cells, ColumnNames, Table, column_index};
 
 use crate::error::Failed;
 use crate::given::Kind;
@@ -80,11 +80,9 @@ fn broken(name: &str, error: &dyn std::error::Error) -> Failed {
 impl Columns {
     fn find(schema: &Schema, kind: Kind, given: &ColumnNames) -> Result<Self, Failed> {
         let (name, names, fields) = (kind.name(), kind.names(given), schema.fields());
-        let find = |names: &[String]| {
-            names.iter().find_map(|name| fields.iter().position(|field| field.name() == name))
-        };
+        let header: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+        let find = |names: &[String]| column_index(&header, names);
         let missing = |what: &str, names: &[String], arguments: &'static str| {
-            let header: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
             let (names, header) = (names.join(", "), header.join(", "));
             Failed::invalid(format!("{name}: no column of {what} ({names}); the table has {header}"))
                 .hint(format!("name the columns with {arguments}"))

@@ -13,7 +13,7 @@ use pyo3::types::{PyFloat, PyString};
 use serde::Serializer as _;
 use toller_corpus::{
     BadRecord, Cells, CollectionFormat, ColumnNames, CorpusError, Names, Place, QueryFormat, ReadOptions,
-    Table,
+    SkipReport, Table,
 };
 use toller_engine::{Engine, EngineError, TextSource, TextsOptions};
 use toller_files::{FileError, Input, Spool, SpoolGuard, expand};
@@ -24,6 +24,7 @@ use crate::arrow::Stream;
 use crate::error::Failed;
 use crate::mappings::integer;
 use crate::paths::Paths;
+use crate::work::Session;
 
 /// What texts are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -175,6 +176,14 @@ impl Files {
     /// How queries are read.
     pub(crate) fn queries(&self) -> ReadOptions<QueryFormat> {
         self.options(QueryFormat::Jsonl)
+    }
+
+    /// Warns of what was skipped, and of queries that were numbered because a file has no identifiers.
+    pub(crate) fn warn(&self, session: &Session, skipped: &SkipReport) {
+        session.skipped(skipped);
+        if let Origin::Paths(_) = self.origin {
+            session.numbered(skipped);
+        }
     }
 
     /// The texts of a collection by identifier.

@@ -72,7 +72,10 @@ pub(crate) fn encode(
             Texts::Corpus(corpus) => corpus.source(&engine, &output)?,
             Texts::Queries(files) => engine.queries(&files.of_queries(&engine)?, &files.queries())?,
         };
-        session.skipped(source.skipped());
+        match &texts {
+            Texts::Corpus(_) => session.skipped(source.skipped()),
+            Texts::Queries(files) => files.warn(session, source.skipped()),
+        }
         let encoded = engine.encode(&encoder, &source, &output, &options, session.stop())?;
         if encoded.zero_rows > 0 {
             session.warn(format!("{} vectors are all zeros; check the model's weights", encoded.zero_rows));

@@ -110,7 +110,7 @@ pub(crate) fn mine(
         let queries = match &queries {
             Some(files) => {
                 let (queries, skipped) = read_queries(&files.of_queries(&engine)?, &files.queries())?;
-                session.skipped(&skipped);
+                files.warn(session, &skipped);
                 queries
             }
             None => Vec::new(),

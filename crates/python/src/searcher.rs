@@ -79,7 +79,7 @@ impl Queries {
             Self::Read(files) => {
                 let (queries, skipped) =
                     read_queries(&files.of_queries(&session.engine()?)?, &files.queries())?;
-                session.skipped(&skipped);
+                files.warn(session, &skipped);
                 Ok(queries)
             }
         }
@@ -382,6 +382,7 @@ pub(crate) fn queries_of_files(
         let options = ReadOptions { skip_bad_lines, columns, ..ReadOptions::default() };
         let (queries, skipped) = read_queries(&files, &options)?;
         session.skipped(&skipped);
+        session.numbered(&skipped);
         Ok(queries.into_iter().map(|query| (query.id, query.text)).collect())
     })
 }

@@ -107,6 +107,13 @@ impl Session {
         }
     }
 
+    /// Warns of queries that were numbered, if any were.
+    pub(crate) fn numbered(&self, skipped: &SkipReport) {
+        if let Some(numbered) = skipped.numbered() {
+            self.warn(numbered.message("id_column"));
+        }
+    }
+
     /// Reports how far the work is.
     pub(crate) fn progress(&self, title: &str, done: u64, total: Option<u64>) {
         let mut heard = self.heard();

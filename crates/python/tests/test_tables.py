@@ -177,6 +177,22 @@ def test_columns_are_named(tmp_path: Path) -> None:
             toller.index(rows, tmp_path / "no", analyzer="whitespace", title_column="heading")
 
 
+def test_columns_are_named_in_any_case(tmp_path: Path) -> None:
+    names = ["ID", "Title", "TEXT"]
+    corpus = arrow().rename_columns(names)
+    expected = index(ROWS, tmp_path / "1/index")
+    assert index(corpus, tmp_path / "2/index") == index(corpus.to_pylist(), tmp_path / "3/index") == expected
+    # An exact name counts before one in another case.
+    both = corpus.append_column("text", arrow()["text"]).set_column(2, "TEXT", arrow()["id"].cast("string"))
+    assert index(both, tmp_path / "4/index") == index(both.to_pylist(), tmp_path / "5/index") == expected
+
+
+def test_queries_of_files_without_identifiers_are_numbered_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"number": 7, "text": "ducks"}\n')
+    with pytest.warns(UserWarning, match=r"q.jsonl has no identifiers: .* \(fields: number, text; id_column names one"):
+        assert toller.read_queries(tmp_path / "q.jsonl") == [("0", "ducks")]
+
+
 def forms_of(rows: list[dict[str, Any]]) -> list[Any]:
     """Bad rows in memory, in a stream, and as they are."""
     pyarrow = pytest.importorskip("pyarrow")

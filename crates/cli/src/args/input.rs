@@ -161,7 +161,7 @@ pub const CORPUS_FORMAT: &str = "--corpus-format";
 const QUERIES_FORMAT: &str = "--queries-format";
 
 /// The flag of the column of queries' identifiers.
-const QUERY_ID_COLUMN: &str = "--query-id-column";
+pub const QUERY_ID_COLUMN: &str = "--query-id-column";
 
 /// The flag of the column of queries' texts.
 const QUERY_TEXT_COLUMN: &str = "--query-text-column";

@@ -3,18 +3,8 @@
 use serde::{Deserialize, Serialize};
 use toller_ir::{Passage, counted};
 
-use crate::names::{MAX_COLUMNS, Names, Usual};
+use crate::names::{MAX_COLUMNS, Names};
 use crate::text::{header_index, parse_quoted, tabs};
-
-/// T2Ranking has `pid text`, DPR `id text title`.
-pub(crate) const HEADER: Usual = Usual {
-    id: &[
-        "id", "_id", "docid", "doc_id", "docno", "pid", "passage_id", "doc-id", "passage-id", "doc_key",
-        "document_id", "corpus_id", "corpus-id",
-    ],
-    title: &["title"],
-    text: &["text", "contents", "document_text", "passage", "paragraph", "body"],
-};
 
 /// The value of a column that RocketQA leaves empty.
 const NOTHING: &str = "-";

@@ -1,9 +1,9 @@
 //! The formats of collections, and their detection.
 
-use toller_ir::named;
+use toller_ir::{Setting, named, remedy};
 
 use crate::ColumnNames;
-use crate::collection::columns::{Columns, HEADER};
+use crate::collection::columns::Columns;
 use crate::error::CorpusError;
 use crate::format::{Sniff, tab_columns, usual_columns};
 use crate::text::{Shape, header_index, parse_quoted};
@@ -37,7 +37,7 @@ named! {
 pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionFormat, CorpusError> {
     let unknown =
         |candidates: &[CollectionFormat]| sniff.unknown("a collection", candidates, CollectionFormat::name);
-    if sniff.text.starts_with("PAR1") || sniff.named(&["parquet"]) {
+    if sniff.is_parquet() {
         return Ok(CollectionFormat::Parquet);
     }
     let json = sniff.json();
@@ -56,7 +56,7 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionF
         return Ok(CollectionFormat::Tsv);
     };
     let cells: Vec<&str> = first.split('\t').collect();
-    let names = columns.or(HEADER);
+    let names = columns.in_passages();
     if Columns::of_header(&cells, &names).is_some() {
         // The header of DPR's passages; files with such rows come from Python's csv module.
         let dpr = cells.len() == 3 && header_index(&cells, &names.title).is_some();
@@ -82,7 +82,14 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionF
             Ok(CollectionFormat::RocketQa)
         }
         4.. => Err(unknown(&[])),
-        _ => Err(unknown(&CollectionFormat::ALL)),
+        _ => Err(sniff.unsupported(
+            "plain text files are not read as a collection",
+            remedy!(
+                "write one JSON object a line, {\"id\": ..., \"text\": ...}; if the file has another format, \
+                 name it with {}",
+                Setting::Format
+            ),
+        )),
     }
 }
 

@@ -6,14 +6,10 @@ use toller_files::InputReader;
 use toller_ir::{Passage, Position, Setting};
 
 use crate::ColumnNames;
-use crate::collection::columns::HEADER;
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
-use crate::names::{Names, Usual, either};
+use crate::names::{Names, either};
 use crate::text::{Object, ObjectReader, RecordLines};
-
-/// The names of the fields of a passage.
-const FIELDS: Usual = Usual { id: &["_id", "id", "pid", "docid"], ..HEADER };
 
 /// The objects of a file.
 pub(crate) trait Objects {
@@ -34,7 +30,7 @@ pub(crate) struct JsonPassages<O> {
 
 impl<O: Objects> JsonPassages<O> {
     fn new(objects: O, columns: &ColumnNames) -> Self {
-        Self { objects, names: columns.or(FIELDS), has_titles: false }
+        Self { objects, names: columns.in_passages(), has_titles: false }
     }
 }
 
@@ -130,7 +126,7 @@ impl<O: Objects> PassageSource for JsonPassages<O> {
 
 /// The passage of an object whose fields have the usual names.
 pub(crate) fn parse(object: &str) -> Result<Passage, Wrong> {
-    Ok(passage(object, &ColumnNames::default().or(FIELDS))?.0)
+    Ok(passage(object, &ColumnNames::default().in_passages())?.0)
 }
 
 /// The passage of an object, and whether it has a field of titles, even an empty one.

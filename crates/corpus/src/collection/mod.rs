@@ -12,9 +12,7 @@ mod trec;
 mod tsv;
 
 pub use columns::Columns;
-pub(crate) use columns::HEADER;
 pub use detect::CollectionFormat;
-pub(crate) use parquet::PARQUET_ID;
 pub use reader::{
     CollectionReader, Location, open_collection, open_table, read_collection_from, reopen_collection,
 };

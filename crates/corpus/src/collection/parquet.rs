@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use toller_files::{Compression, FileError, InputReader, WatchedFile};
+use parquet::file::reader::FileReader;
+use parquet::schema::types::ColumnDescPtr;
+use toller_files::InputReader;
 use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
 use crate::collection::source::PassageSource;
-use crate::error::{BadKind, CorpusError, Place, Wrong};
+use crate::error::{BadKind, CorpusError, Wrong};
 use crate::names::either;
-use crate::parquet::{Column, ParquetSource, Value};
+use crate::parquet::file::ParquetFile;
+use crate::parquet::{Column, Value};
+use crate::text::column_index;
 
 /// Reads the columns `id`, `text` and, if there is one, `title` (with all the names of other formats).
 pub(crate) struct ParquetPassages {
-    file: String,
-    watched: Option<WatchedFile>,
-    reader: SerializedFileReader<ParquetSource>,
+    file: ParquetFile,
     /// The indexes of the leaf columns.
     id: usize,
     text: usize,
@@ -42,53 +42,35 @@ struct RowGroup {
 }
 
 impl ParquetPassages {
-    /// Opens the file that `reader` reads: Parquet begins with its end, so a stream will not do.
+    /// Opens the file that `reader` reads.
     pub(crate) fn open(
         reader: &InputReader,
         max_text_bytes: usize,
         columns: &ColumnNames,
         bytes_read: Arc<AtomicU64>,
     ) -> Result<Self, CorpusError> {
-        let file = reader.input().to_string();
-        let unsupported = |reason, remedy: &'static str| CorpusError::Unsupported {
-            file: file.clone(),
-            reason,
-            remedy: remedy.into(),
-        };
-        if reader.compression() != Compression::Plain {
-            return Err(unsupported(
-                "a compressed Parquet file",
-                "decompress it first; Parquet compresses inside",
-            ));
-        }
-        let Some(source) = ParquetSource::open(reader)? else {
-            return Err(unsupported("Parquet cannot be read from a stream", "save it as a file first"));
-        };
-        let watched = reader.file().cloned();
-        let reader = guard(&file, watched.as_ref(), || SerializedFileReader::new(source))?;
-        let schema = reader.metadata().file_metadata().schema_descr();
-        let find = |names: &[String]| {
-            names.iter().find_map(|name| {
-                (0..schema.num_columns()).find(|index| {
-                    let column = schema.column(*index);
-                    column.path().parts() == [name.as_str()] && column.max_rep_level() == 0
-                })
-            })
-        };
+        let file = ParquetFile::open(reader)?;
+        let schema = file.reader.metadata().file_metadata().schema_descr();
+        // The leaves that hold one value a row of the table, and their names.
+        let of_table = |leaf: &&ColumnDescPtr| leaf.path().parts().len() == 1 && leaf.max_rep_level() == 0;
+        let leaves = schema.columns().iter().enumerate().filter(|(_, leaf)| of_table(leaf));
+        let (leaves, columns_of_table): (Vec<usize>, Vec<String>) =
+            leaves.map(|(leaf, column)| (leaf, column.path().string())).unzip();
+        let find = |names: &[String]| leaves.get(column_index(&columns_of_table, names)?).copied();
         let there = || {
             let columns = schema.columns().iter().map(|column| column.path().string());
             format!("; it has {}", columns.collect::<Vec<_>>().join(", "))
         };
         let missing = |names: &[String]| {
-            let message = format!("no column {}{}", either(names), there());
-            CorpusError::Broken { file: file.clone(), format: "parquet", message, position: None }
+            let (file, message) = (file.name().to_owned(), format!("no column {}{}", either(names), there()));
+            CorpusError::Broken { file, format: "parquet", message, position: None }
         };
         let names = columns.in_passages();
         let id = find(&names.id).ok_or_else(|| missing(&names.id))?;
         let text = find(&names.text).ok_or_else(|| missing(&names.text))?;
         let title = find(&names.title);
         if names.title_is_given && title.is_none() {
-            return Err(names.no_titles(file, there()));
+            return Err(names.no_titles(file.name().to_owned(), there()));
         }
         let context = find(&names.context);
         Ok(Self {
@@ -97,8 +79,6 @@ impl ParquetPassages {
             title,
             context,
             file,
-            watched,
-            reader,
             max_text_bytes,
             next_group: 0,
             group: None,
@@ -112,11 +92,11 @@ impl ParquetPassages {
         if let Some(finished) = self.group.take() {
             self.bytes_read.fetch_add(finished.stored_bytes, Ordering::Relaxed);
         }
-        if self.next_group >= self.reader.num_row_groups() {
+        if self.next_group >= self.file.reader.num_row_groups() {
             return Ok(false);
         }
-        let group = guard(&self.file, self.watched.as_ref(), || {
-            let group = self.reader.get_row_group(self.next_group)?;
+        let group = self.file.guard(|| {
+            let group = self.file.reader.get_row_group(self.next_group)?;
             let column = |index: usize| Column::open(group.as_ref(), index);
             Ok(RowGroup {
                 rows_left: u64::try_from(group.metadata().num_rows()).unwrap_or_default(),
@@ -160,9 +140,6 @@ impl ParquetPassages {
     }
 }
 
-/// [`HEADER`]'s names in the order in which they count.
-pub(crate) const PARQUET_ID: &[&str] = &["_id", "id", "docid", "doc_id", "docno", "pid", "passage_id"];
-
 impl PassageSource for ParquetPassages {
     fn next(&mut self) -> Result<Option<Passage>, CorpusError> {
         while self.group.as_ref().is_none_or(|group| group.rows_left == 0) {
@@ -173,12 +150,12 @@ impl PassageSource for ParquetPassages {
         let Some(group) = &mut self.group else { return Ok(None) };
         group.rows_left -= 1;
         self.row += 1;
-        let (id, text, title, context) = guard(&self.file, self.watched.as_ref(), || {
+        let (id, text, title, context) = self.file.guard(|| {
             let optional = |column: &mut Option<Column>| column.as_mut().map(Column::next).transpose();
             let (title, context) = (optional(&mut group.title)?, optional(&mut group.context)?);
             Ok((group.id.next()?, group.text.next()?, title.flatten(), context.flatten()))
         })?;
-        let place = Place { file: self.file.clone(), position: self.position() };
+        let place = self.file.place(self.row);
         let passage = || {
             let id = self.identifier(id)?;
             let title = self.string(title, "title")?.filter(|title| !title.is_empty());
@@ -196,21 +173,4 @@ impl PassageSource for ParquetPassages {
     fn rows(&self) -> u64 {
         self.row
     }
-}
-
-/// Runs a call into the parquet crate; what goes wrong is the fault of `file`, or of who has changed it.
-fn guard<T>(
-    file: &str,
-    watched: Option<&WatchedFile>,
-    call: impl FnOnce() -> Result<T, ParquetError>,
-) -> Result<T, CorpusError> {
-    crate::parquet::guard(call).map_err(|error| match watched.map(WatchedFile::check) {
-        Some(Err(changed)) => FileError::new("read", file, changed).into(),
-        _ => CorpusError::Broken {
-            file: file.to_owned(),
-            format: "parquet",
-            message: error.to_string(),
-            position: None,
-        },
-    })
 }

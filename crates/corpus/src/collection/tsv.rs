@@ -4,7 +4,7 @@ use toller_files::InputReader;
 use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
-use crate::collection::columns::{Columns, HEADER};
+use crate::collection::columns::Columns;
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::names::{MAX_COLUMNS, Names};
@@ -23,12 +23,12 @@ pub(crate) struct TsvPassages {
 impl TsvPassages {
     pub(crate) fn plain(reader: InputReader, max_line_bytes: usize, columns: &ColumnNames) -> Self {
         let records = RecordLines::new(reader, max_line_bytes);
-        Self { records, columns: None, rocketqa: false, names: columns.or(HEADER), first_row: 0 }
+        Self { records, columns: None, rocketqa: false, names: columns.in_passages(), first_row: 0 }
     }
 
     pub(crate) fn rocketqa(reader: InputReader, max_line_bytes: usize, first_row: u64) -> Self {
         let records = RecordLines::new(reader, max_line_bytes);
-        let names = ColumnNames::default().or(HEADER);
+        let names = ColumnNames::default().in_passages();
         Self { records, columns: None, rocketqa: true, names, first_row }
     }
 
@@ -130,7 +130,7 @@ impl QuotedPassages {
         delimiter: char,
     ) -> Self {
         let records = RecordLines::new(reader, max_line_bytes);
-        let (names, row) = (columns.or(HEADER), QuotedRow::new(delimiter));
+        let (names, row) = (columns.in_passages(), QuotedRow::new(delimiter));
         Self { records, columns: None, without_header, names, row, row_start: 0 }
     }
 

@@ -4,8 +4,10 @@
 //! time. [`ParquetSource`] is a file or an object. Every call into the parquet crate goes through
 //! [`guard`], which turns a panic into an error.
 
+pub(crate) mod file;
 mod guard;
 mod lists;
+mod rows;
 mod source;
 mod values;
 

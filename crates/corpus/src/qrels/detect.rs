@@ -17,13 +17,15 @@ named! {
         Pairs = "pairs",
         /// One JSON object a line: `query-id`, `corpus-id`, `score`.
         Jsonl = "jsonl",
+        /// A Parquet file with the columns `query-id`, `corpus-id` and `score`.
+        Parquet = "parquet",
     }
 }
 
 /// The names of columns in headers.
-const QUERY: &[&str] =
+pub(super) const QUERY: &[&str] =
     &["query-id", "query_id", "qid", "query", "question_id", "topic_id", "topic-id", "topic"];
-const DOCUMENT: &[&str] = &[
+pub(super) const DOCUMENT: &[&str] = &[
     "corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pid", "passage_id", "passage-id",
     "doc_key", "document_id", "doc", "document", "passage",
 ];
@@ -47,6 +49,9 @@ pub(crate) fn of_header(cells: &[&str]) -> Option<(usize, usize)> {
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
 pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
+    if sniff.is_parquet() {
+        return Ok(QrelsFormat::Parquet);
+    }
     if sniff.named(&["jsonl", "ndjson"]) {
         return Ok(QrelsFormat::Jsonl);
     }
@@ -67,9 +72,12 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
     if judgments.is_empty() {
         return Ok(QrelsFormat::Trec);
     }
-    if of_header(&judgments[0].split(',').collect::<Vec<_>>()).is_some() {
+    let in_commas = || {
         let remedy = "separate the columns by tabs, as in sed 's/,/\\t/g'";
-        return Err(sniff.unsupported("judgments are not read from CSV", remedy));
+        sniff.unsupported("judgments are not read from CSV", remedy)
+    };
+    if of_header(&judgments[0].split(',').collect::<Vec<_>>()).is_some() {
+        return Err(in_commas());
     }
     let columns = usual_columns(&judgments, |line| match tab_columns(line) {
         // Identifiers with spaces are between tabs.
@@ -80,6 +88,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
         4 => Ok(QrelsFormat::Trec),
         3 => Ok(QrelsFormat::Beir),
         2 => Ok(QrelsFormat::Pairs),
+        1 if judgments[0].contains(',') => Err(in_commas()),
         _ => Err(sniff.unknown("qrels", &QrelsFormat::ALL, QrelsFormat::name)),
     }
 }

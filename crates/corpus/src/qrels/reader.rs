@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use toller_files::{Input, InputReader};
-use toller_ir::Qrels;
+use toller_ir::{Position, Qrels};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
-use crate::qrels::detect::{QrelsFormat, detect, of_header};
+use crate::parquet::file::ParquetFile;
+use crate::qrels::detect::{DOCUMENT, QUERY, QrelsFormat, detect, of_header};
 use crate::text::{LineReader, Loose, Object, header_index, parse_grade, tabs_or_spaces};
 
 /// Reads relevance judgments. If `options` name no format, it is detected from the content and the name.
@@ -35,12 +36,33 @@ pub fn read_qrels_from(
 ) -> Result<(Qrels, SkipReport), CorpusError> {
     let sniff = Sniff::new(&mut reader)?;
     let format = options.format.map_or_else(|| detect(&sniff), Ok)?;
-    let mut lines = LineReader::new(reader, options.max_line_bytes);
     let (mut judged, mut skipped) = (Judged::default(), SkipReport::default());
+    if format == QrelsFormat::Parquet {
+        ParquetFile::open(&reader)?.for_each_row(|fields, place| {
+            let added = of_fields(fields).and_then(|judgment| judged.add(&judgment, place.position));
+            added.or_else(|wrong| skipped.take(wrong.at(place), options.skip_bad_lines))
+        })?;
+    } else {
+        read_lines(reader, format, options, &mut judged, &mut skipped)?;
+    }
+    if judged.qrels.is_empty() {
+        return Err(CorpusError::Empty { files: sniff.file, what: "judgments", after: skipped.after() });
+    }
+    Ok((judged.qrels, skipped))
+}
+
+fn read_lines(
+    reader: InputReader,
+    format: QrelsFormat,
+    options: &ReadOptions<QrelsFormat>,
+    judged: &mut Judged,
+    skipped: &mut SkipReport,
+) -> Result<(), CorpusError> {
+    let mut lines = LineReader::new(reader, options.max_line_bytes);
     let mut layout: Option<Layout> = None;
     loop {
         let line = match lines.next() {
-            Ok(None) => break,
+            Ok(None) => return Ok(()),
             Ok(Some(line)) => line.trim(),
             Err(error) => {
                 skipped.take(error, options.skip_bad_lines)?;
@@ -53,7 +75,7 @@ pub fn read_qrels_from(
         }
         let line = lines.text();
         let judgment = match &layout {
-            _ if format == QrelsFormat::Jsonl => parse_json(line),
+            _ if format == QrelsFormat::Jsonl => Object::parse(line, EXPECTED).and_then(of_fields),
             Some(layout) => layout.parse(line),
             None => match Layout::of_header(line) {
                 Some(header) => {
@@ -63,14 +85,11 @@ pub fn read_qrels_from(
                 None => layout.insert(Layout::of_format(format)).parse(line),
             },
         };
-        if let Err(wrong) = judgment.and_then(|judgment| judged.add(&judgment, lines.line())) {
+        if let Err(wrong) = judgment.and_then(|judgment| judged.add(&judgment, Position::Line(lines.line())))
+        {
             skipped.take(wrong.at(lines.place()), options.skip_bad_lines)?;
         }
     }
-    if judged.qrels.is_empty() {
-        return Err(CorpusError::Empty { files: sniff.file, what: "judgments", after: skipped.after() });
-    }
-    Ok((judged.qrels, skipped))
 }
 
 /// A query, a document and a grade.
@@ -80,13 +99,13 @@ type Judgment<'a> = (Cow<'a, str>, Cow<'a, str>, i32);
 #[derive(Default)]
 struct Judged {
     qrels: Qrels,
-    /// The line of each judgment, by the hash of its query and document; only messages need it.
-    lines: HashMap<u128, u64>,
+    /// Where each judgment is, by the hash of its query and document; only messages need it.
+    places: HashMap<u128, Position>,
 }
 
 impl Judged {
-    /// Adds the judgment of line number `line`.
-    fn add(&mut self, (query, document, grade): &Judgment<'_>, line: u64) -> Result<(), Wrong> {
+    /// Adds a judgment.
+    fn add(&mut self, (query, document, grade): &Judgment<'_>, position: Position) -> Result<(), Wrong> {
         for (id, what) in [(query, "query"), (document, "document")] {
             if id.trim().is_empty() {
                 let found = format!("{} as the {what}", excerpt(id.as_bytes()));
@@ -95,13 +114,13 @@ impl Judged {
         }
         let key = key(query, document);
         if let Some(earlier) = self.qrels.insert(query, document, *grade) {
-            let first = self.lines.get(&key).copied().unwrap_or_default();
+            let first = self.places.get(&key).unwrap_or(&position);
             let found = format!(
-                "grade {grade} for query {query} and document {document}, which have grade {earlier} on line {first}"
+                "grade {grade} for query {query} and document {document}, which have grade {earlier} on {first}"
             );
             return Err(Wrong::new(BadKind::DuplicateJudgment, found, "each pair once"));
         }
-        self.lines.insert(key, line);
+        self.places.insert(key, position);
         Ok(())
     }
 }
@@ -136,7 +155,7 @@ impl Layout {
         let (query, document, grade, width, expected) = match format {
             QrelsFormat::Beir => (0, 1, Some(2), 3, "3 columns: query, document, grade"),
             QrelsFormat::Pairs => (0, 1, None, 2, "2 columns: query, document"),
-            QrelsFormat::Trec | QrelsFormat::Jsonl => {
+            QrelsFormat::Trec | QrelsFormat::Jsonl | QrelsFormat::Parquet => {
                 (0, 2, Some(3), 4, "4 columns: query, iteration, document, grade")
             }
         };
@@ -169,19 +188,19 @@ impl Layout {
     }
 }
 
-fn parse_json(line: &str) -> Result<Judgment<'_>, Wrong> {
-    const EXPECTED: &str = "a JSON object with query-id, corpus-id and score";
-    let mut fields = Object::parse(line, EXPECTED)?;
+const EXPECTED: &str = "a JSON object with query-id, corpus-id and score";
+
+/// The judgment of an object or a row.
+fn of_fields(mut fields: Object<'_>) -> Result<Judgment<'static>, Wrong> {
     let mut field = |names: &[&str], what: &str| {
         fields.take(names)?.ok_or_else(|| {
-            let found = format!("no {what} in {}", excerpt(line.as_bytes()));
-            Wrong::new(BadKind::MissingColumn, found, EXPECTED)
+            let found = format!("no {what} among {}", fields.names().collect::<Vec<_>>().join(", "));
+            Wrong::new(BadKind::MissingColumn, found, "query-id, corpus-id and score")
         })
     };
-    let query = field(&["query-id", "query_id", "qid"], "query")?.id("query")?;
-    let documents = ["corpus-id", "corpus_id", "doc_id", "docid", "pid"];
-    let document = field(&documents, "document")?.id("document")?;
-    let score = field(&["score", "relevance", "rel"], "score")?;
+    let query = field(QUERY, "query")?.id("query")?;
+    let document = field(DOCUMENT, "document")?.id("document")?;
+    let score = field(GRADE, "score")?;
     let grade = match &score {
         Loose::Integer(grade) => i32::try_from(*grade).ok(),
         // As tables that went through floating point have it.

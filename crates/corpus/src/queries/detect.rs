@@ -5,7 +5,6 @@ use toller_ir::named;
 use crate::ColumnNames;
 use crate::error::CorpusError;
 use crate::format::{Sniff, tab_columns, usual_columns};
-use crate::queries::tsv::HEADER;
 use crate::text::{Shape, parse_quoted, parse_string_list};
 
 named! {
@@ -26,6 +25,8 @@ named! {
         /// TREC topics: `<top>` with `<num>` and `<title>`, `<topic number="...">` with `<query>` or
         /// with text alone, or `<doc>` with `<docno>`.
         Trec = "trec",
+        /// A Parquet file with columns named as the fields of JSONL.
+        Parquet = "parquet",
     }
 }
 
@@ -35,6 +36,9 @@ named! {
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
 pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat, CorpusError> {
     let unknown = |candidates: &[QueryFormat]| sniff.unknown("queries", candidates, QueryFormat::name);
+    if sniff.is_parquet() {
+        return Ok(QueryFormat::Parquet);
+    }
     match sniff.json() {
         Some(Shape::Array) => return Ok(QueryFormat::Json),
         Some(Shape::Object) if sniff.first_object_has_lines() => return Ok(QueryFormat::Json),
@@ -47,7 +51,7 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat
     // An empty file holds no queries in any format; the reader says so.
     let Some(first) = lines.first() else { return Ok(QueryFormat::Tsv) };
     let cells: Vec<&str> = first.split('\t').collect();
-    let names = columns.or(HEADER);
+    let names = columns.in_queries();
     // The reader says which column of a header is missing.
     if names.of_header(&cells).is_some() || names.begin_header(&cells) && cells.len() > 1 {
         return Ok(QueryFormat::Tsv);
@@ -63,6 +67,10 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat
         1 if sniff.named(&["tsv"]) => Ok(QueryFormat::Tsv),
         // A line without tabs may be a query, or an identifier and a query with a space between.
         1 if sniff.named(&["q"]) => Ok(QueryFormat::RocketQa),
+        1 if sniff.lists_strings() => Err(sniff.unsupported(
+            "a JSON array of strings; queries need objects with a text",
+            "write each query as an object, {\"id\": ..., \"text\": ...}",
+        )),
         1 => Err(unknown(&[QueryFormat::RocketQa, QueryFormat::Tsv])),
         2 if usual.iter().all(|line| has_answers(line)) => Ok(QueryFormat::Dpr),
         2 => Ok(QueryFormat::Tsv),

@@ -10,7 +10,7 @@ use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::queries::detect::{QueryFormat, detect};
 use crate::queries::sink::{QuerySink, stems};
-use crate::queries::{json, trec, tsv};
+use crate::queries::{json, parquet, trec, tsv};
 
 /// Which queries of several files are one file's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,7 @@ fn read_into(
         QueryFormat::Csv => tsv::read_csv(reader, max_bytes, columns, sink),
         QueryFormat::Dpr => tsv::read_dpr(reader, max_bytes, sink),
         QueryFormat::RocketQa => tsv::read_rocketqa(reader, max_bytes, sink),
+        QueryFormat::Parquet => parquet::read_rows(&reader, columns, sink),
         QueryFormat::Trec => trec::read_topics(reader, max_bytes, columns, sink),
     }
 }

@@ -73,6 +73,12 @@ impl QuerySink {
         format!("{}{row}", self.prefix)
     }
 
+    /// Reports that the current file's queries were numbered; its first record has these fields.
+    pub(crate) fn note_numbered(&mut self, fields: Vec<String>) {
+        let file = self.files.last().cloned().unwrap_or_default();
+        self.skipped.add_numbered(file, fields);
+    }
+
     /// Takes the query at `place`, or counts the bad record.
     ///
     /// # Errors

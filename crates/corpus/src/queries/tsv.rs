@@ -5,17 +5,10 @@ use toller_ir::{Query, counted};
 
 use crate::ColumnNames;
 use crate::error::{BadKind, CorpusError, Wrong, excerpt};
-use crate::names::{MAX_COLUMNS, Usual};
+use crate::names::MAX_COLUMNS;
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
 use crate::text::{QuotedRows, RecordLines, parse_string_list, tabs};
-
-/// The names of columns in headers; T2Ranking has `qid text`.
-pub(crate) const HEADER: Usual = Usual {
-    id: &["qid", "id", "_id", "query_id", "query-id", "question_id", "topic_id", "topic-id", "topic"],
-    title: &[],
-    text: &["text", "query", "question"],
-};
 
 /// Reads `id<TAB>text`, or the columns that a header names.
 pub(crate) fn read_columns(
@@ -24,7 +17,7 @@ pub(crate) fn read_columns(
     columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let (names, file) = (columns.or(HEADER), reader.input().to_string());
+    let (names, file) = (columns.in_queries(), reader.input().to_string());
     let mut missing = None;
     // The indexes of identifier and text, and the number of columns; unknown until the first line.
     let mut layout: Option<(usize, usize, usize)> = None;
@@ -68,7 +61,7 @@ pub(crate) fn read_csv(
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
     const EXPECTED: &str = "the columns of the file's header";
-    let (names, file) = (columns.or(HEADER), reader.input().to_string());
+    let (names, file) = (columns.in_queries(), reader.input().to_string());
     let mut layout: Option<(usize, usize, usize)> = None;
     for_each_row(QuotedRows::new(reader, max_bytes, ','), sink, |fields, _| {
         let Some((id, text, width)) = layout else {

@@ -44,10 +44,24 @@ pub(crate) fn tabs_or_spaces<'a>(line: &'a str, columns: &mut [&'a str]) -> usiz
     count
 }
 
-/// The index of the first of `cells` that is one of `names`, whatever its case.
+/// The index of the first of `cells` that is one of `names`, whatever its case. Of cells that differ only in
+/// case, the one that is written as the name counts.
 pub(crate) fn header_index(cells: &[impl AsRef<str>], names: &[impl AsRef<str>]) -> Option<usize> {
-    let is_one = |cell: &str| names.iter().any(|name| cell.trim().eq_ignore_ascii_case(name.as_ref()));
-    cells.iter().position(|cell| is_one(cell.as_ref()))
+    let is = |cell: &str, name: &str| cell.trim().eq_ignore_ascii_case(name);
+    let name_of = |cell: &str| names.iter().map(AsRef::as_ref).find(|name| is(cell, name));
+    let (index, name) =
+        cells.iter().enumerate().find_map(|(index, cell)| Some((index, name_of(cell.as_ref())?)))?;
+    Some(cells.iter().position(|cell| cell.as_ref().trim() == name).unwrap_or(index))
+}
+
+/// The index of the column that has one of `names`: the first name that a column has as it is written, and
+/// otherwise the first in any case.
+pub fn column_index(columns: &[impl AsRef<str>], names: &[impl AsRef<str>]) -> Option<usize> {
+    let find = |is: fn(&str, &str) -> bool| {
+        let of = |name: &str| columns.iter().position(|column| is(column.as_ref(), name));
+        names.iter().find_map(|name| of(name.as_ref()))
+    };
+    find(|column, name| column == name).or_else(|| find(str::eq_ignore_ascii_case))
 }
 
 /// A finite score.

@@ -179,7 +179,8 @@ impl<'de> Object<'de> {
         })
     }
 
-    /// Takes the fields with these names. If several of them are there and not null, the first name counts.
+    /// Takes the fields with these names. If several of them are there and not null, the first name counts. If
+    /// there is none, the first name in any other case does.
     pub(crate) fn take(&mut self, names: &[impl AsRef<str>]) -> Result<Option<Loose<'de>>, Wrong> {
         let mut first = None;
         for name in names.iter().map(AsRef::as_ref) {
@@ -192,7 +193,24 @@ impl<'de> Object<'de> {
             }
             first = first.or(value);
         }
-        Ok(first)
+        Ok(first.or_else(|| names.iter().find_map(|name| self.take_in_any_case(name.as_ref()))))
+    }
+
+    /// The names of the fields.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|(name, _)| name.as_str())
+    }
+
+    fn take_in_any_case(&mut self, name: &str) -> Option<Loose<'de>> {
+        let is_name = |key: &Loose<'_>| key.as_str().is_some_and(|key| key.eq_ignore_ascii_case(name));
+        let mut fields = self.0.iter_mut().filter(|(key, value)| *value != Loose::Null && is_name(key));
+        fields.next().map(|(_, value)| std::mem::take(value))
+    }
+}
+
+impl FromIterator<(String, Loose<'static>)> for Object<'static> {
+    fn from_iter<I: IntoIterator<Item = (String, Loose<'static>)>>(fields: I) -> Self {
+        Self(fields.into_iter().map(|(name, value)| (Loose::String(Cow::Owned(name)), value)).collect())
     }
 }
 

@@ -12,6 +12,7 @@ mod records;
 mod rows;
 mod tagged;
 
+pub use columns::column_index;
 pub(crate) use columns::{blank, header_index, parse_grade, parse_score, tabs, tabs_or_spaces};
 pub(crate) use given_elements::GivenElements;
 pub(crate) use json::{Loose, Object, Owned};

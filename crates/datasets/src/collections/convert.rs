@@ -233,7 +233,9 @@ fn collection_options(layout: Layout) -> ReadOptions<CollectionFormat> {
         Layout::Msmarco | Layout::T2ranking => Some(CollectionFormat::Tsv),
         Layout::Psgs => Some(CollectionFormat::Dpr),
         Layout::Bright => Some(CollectionFormat::Parquet),
-        Layout::Beir | Layout::Mrtydi | Layout::Miracl | Layout::Tevatron => Some(CollectionFormat::Jsonl),
+        Layout::Mrtydi | Layout::Miracl | Layout::Tevatron => Some(CollectionFormat::Jsonl),
+        // JSON lines, or Parquet.
+        Layout::Beir => None,
     };
     ReadOptions { format, columns: ColumnNames { text, ..ColumnNames::default() }, ..ReadOptions::default() }
 }

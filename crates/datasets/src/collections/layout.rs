@@ -12,7 +12,7 @@ use crate::error::DatasetError;
 named! {
     /// How a collection is laid out on disk.
     pub enum Layout: "a layout of collections" {
-        /// BEIR: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv or qrels.jsonl.
+        /// BEIR: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv or qrels.jsonl; or as Parquet on Hugging Face.
         Beir = "beir",
         /// MS MARCO passage ranking, as published, in Anserini or in ir_datasets.
         Msmarco = "msmarco",
@@ -64,6 +64,13 @@ impl Layout {
                 Rule(Qrels, "qrels/{split}.jsonl", None),
                 // On Hugging Face they are a repository of their own.
                 Rule(Qrels, "*-qrels/{split}.tsv", None),
+                // As Parquet there; MTEB calls the folder of judgments default.
+                Rule(Corpus, "corpus/*.parquet", None),
+                Rule(AllQueries, "queries/*.parquet", None),
+                Rule(Qrels, "qrels/{split}-*-of-*.parquet", None),
+                Rule(Qrels, "default/{split}-*-of-*.parquet", None),
+                Rule(Qrels, "*-qrels/{split}-*-of-*.parquet", None),
+                Rule(Qrels, "qrels/{split}.parquet", None),
                 // Without the name of a split.
                 Rule(Qrels, "qrels.jsonl", Some("test")),
             ],
@@ -131,9 +138,15 @@ impl Layout {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether a collection is in several files.
-    fn is_in_parts(self) -> bool {
-        matches!(self, Self::Miracl | Self::Bright)
+    /// Whether two files are parts of one collection.
+    fn are_parts(self, one: &Input, other: &Input) -> bool {
+        let is_parquet = |input: &Input| plain_path(input).ends_with(".parquet");
+        folder(one) == folder(other)
+            && match self {
+                Self::Miracl | Self::Bright => task(one) == task(other),
+                Self::Beir => is_parquet(one) && is_parquet(other),
+                _ => false,
+            }
     }
 }
 
@@ -208,15 +221,10 @@ fn part(input: &Input) -> u64 {
 impl Sources {
     fn add(&mut self, layout: Layout, role: Role, split: String, input: Input) -> Result<(), DatasetError> {
         if role == Role::Corpus {
-            let same_folder = |other: &Input| folder(other) == folder(&input);
-            match self.corpus.first() {
-                Some(other)
-                    if !layout.is_in_parts() || !same_folder(other) || task(other) != task(&input) =>
-                {
-                    return Err(twice("collection", other, &input));
-                }
-                _ => self.corpus.push(input),
+            if let Some(other) = self.corpus.first().filter(|other| !layout.are_parts(other, &input)) {
+                return Err(twice("collection", other, &input));
             }
+            self.corpus.push(input);
             return Ok(());
         }
         let (place, what) = match role {
@@ -357,6 +365,29 @@ mod tests {
         let message = find(&["corpus.jsonl", "notes.txt"]).unwrap_err().to_string();
         assert!(message.ends_with("notes.txt: no file of the layout 'beir' is called that"), "{message}");
         assert!(find(&["", "notes.txt"]).is_err());
+    }
+
+    #[test]
+    fn beir_is_also_published_as_parquet() {
+        let files = folder(&[
+            "corpus/corpus-00001-of-00002.parquet",
+            "corpus/corpus-00000-of-00002.parquet",
+            "queries/queries-00000-of-00001.parquet",
+            "scifact-qrels/test-00000-of-00001.parquet",
+            "qrels/train.parquet",
+            "README.md",
+        ]);
+        let sources = find_sources(Layout::Beir, &[files.path().to_owned()], None).unwrap();
+        let names: Vec<_> = sources.corpus.iter().map(|part| part.plain_name().unwrap()).collect();
+        assert_eq!(names, ["corpus-00000-of-00002.parquet", "corpus-00001-of-00002.parquet"]);
+        assert!(sources.all_queries.is_some());
+        assert_eq!(sources.splits.keys().collect::<Vec<_>>(), ["test", "train"]);
+        assert!(sources.splits.values().all(|split| split.qrels.is_some()));
+        let both = folder(&["corpus.jsonl", "corpus/corpus-0.parquet"]);
+        assert!(matches!(
+            find_sources(Layout::Beir, &[both.path().to_owned()], None),
+            Err(DatasetError::TwoFiles { what: "collection", .. })
+        ));
     }
 
     #[test]

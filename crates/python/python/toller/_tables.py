@@ -130,7 +130,7 @@ def _rows(rows: Iterable[Any], names: Names) -> Iterator[Row]:
         elif hasattr(row, "_asdict"):
             fields = row._asdict()
             # A document of ir_datasets that has no text knows what to search instead.
-            has_text = names.given[2] or any(name in fields for name in names.text)
+            has_text = names.given[2] or any(_keys(fields, names.text))
             if hasattr(row, "default_text") and not has_text:
                 yield _field(fields, names.id), None, row.default_text(), _field(fields, names.context)
             else:
@@ -152,13 +152,20 @@ def _named(rows: Mapping[Any, Any], names: Names) -> Iterator[Any]:
         yield {**row, names.id[0]: name} if isinstance(row, Mapping) else (name, row)
 
 
+def _keys(fields: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
+    """The fields that have these names, first those that are written as the name, then those in any other case."""
+    yield from (name for name in names if name in fields)
+    keys = {str(key).lower(): key for key in fields}
+    yield from (keys[name.lower()] for name in names if name.lower() in keys)
+
+
 def _field(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
+    return next((fields[key] for key in _keys(fields, names) if fields[key] is not None), None)
 
 
 def _of_fields(fields: Mapping[str, Any], names: Names, number: int) -> Row:
     for what, usual in names.needed():
-        if not any(name in fields for name in usual):
+        if not any(_keys(fields, usual)):
             has = ", ".join(map(str, fields))
             message = f"{names.kind}, row {number}: no {what} ({', '.join(usual)}); the row has {has}"
             raise invalid(message, f"name the fields with {ARGUMENTS[what]}")

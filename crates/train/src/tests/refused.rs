@@ -185,7 +185,7 @@ fn examples_that_teach_nothing_are_left_out_on_request() {
 fn a_norm_after_the_pooling_is_refused_with_what_can_be_trained() {
     let model = toller_testing::repository("tests/fixtures/realm");
     for pooling in [None, Some("pooler"), Some("cls")] {
-        let pooling = pooling.map(|name| name.parse().unwrap());
+        let pooling = pooling.map(|name| TextPooling::all().find(|pooling| pooling.name() == name).unwrap());
         let run = DualRun { model: model.clone(), pooling, ..DualRun::default() };
         let error = run.open(&Compute::Cpu).err().unwrap();
         assert!(matches!(error, TrainError::Untrainable(_)), "{error}");
