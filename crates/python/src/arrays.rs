@@ -4,7 +4,8 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use numpy::ndarray::ArrayView2;
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+    IntoPyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray,
+    PyUntypedArrayMethods, dtype,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -55,6 +56,14 @@ pub(crate) fn copied(array: &Bound<'_, PyUntypedArray>) -> PyResult<CopiedVector
     Ok(CopiedVectors { numbers, dim, is_one: array.ndim() == 1 })
 }
 
+/// The array, or a copy that is aligned and in C's order. Numbers of float64 are rounded to float32.
+pub(crate) fn in_order<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let py = array.py();
+    let rounded = array.dtype().is_equiv_to(&dtype::<f64>(py)).then_some("float32");
+    let ordered = py.import("numpy")?.call_method1("require", (array, rounded, ["C", "ALIGNED"]))?;
+    Ok(ordered.cast_into()?)
+}
+
 /// An array of vectors that is searched where it is.
 pub(crate) struct BorrowedVectors {
     /// Keeps the numbers alive.
@@ -82,9 +91,13 @@ impl BorrowedVectors {
     /// Holds an array of shape [vectors, numbers] whose numbers are in C's order.
     pub(crate) fn new(array: &Bound<'_, PyUntypedArray>) -> PyResult<Self> {
         let (rows, dim) = shape(array)?;
-        if !array.is_c_contiguous() || array.ndim() != 2 {
-            let failed = Failed::invalid("vectors that are not an array of two dimensions in C's order");
-            return Err(failed.hint("numpy.ascontiguousarray makes one").into());
+        if array.ndim() == 1 {
+            let failed = Failed::invalid("one vector in place of an array of vectors");
+            return Err(failed.hint("give vector[None], an array of one row").into());
+        }
+        if !array.is_c_contiguous() {
+            let failed = Failed::invalid("vectors that are not in C's order");
+            return Err(failed.hint("numpy.ascontiguousarray makes a copy that is").into());
         }
         let numbers = if let Ok(array) = array.cast::<PyArrayDyn<f32>>() {
             Numbers::F32(array.data(), rows * dim)

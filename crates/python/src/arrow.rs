@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{
     Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader, downcast_dictionary_array};
 use arrow_schema::{DataType, Schema};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -131,11 +131,16 @@ impl Columns {
 }
 
 fn is_text(of: &DataType) -> bool {
-    matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null)
+    matches!(values_of(of), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null)
 }
 
 fn is_identifier(of: &DataType) -> bool {
-    is_text(of) || of.is_integer()
+    is_text(of) || values_of(of).is_integer()
+}
+
+/// The type of the values: a categorical column has them in a dictionary.
+fn values_of(of: &DataType) -> &DataType {
+    if let DataType::Dictionary(_, values) = of { values } else { of }
 }
 
 /// Some rows.
@@ -173,6 +178,7 @@ fn value(array: &dyn Array, row: usize) -> Option<Cow<'_, str>> {
         };
     }
     Some(match array.data_type() {
+        DataType::Dictionary(..) => return value_of_dictionary(array, row),
         DataType::Utf8 => Cow::Borrowed(array.as_string::<i32>().value(row)),
         DataType::LargeUtf8 => Cow::Borrowed(array.as_string::<i64>().value(row)),
         DataType::Utf8View => Cow::Borrowed(array.as_string_view().value(row)),
@@ -187,6 +193,14 @@ fn value(array: &dyn Array, row: usize) -> Option<Cow<'_, str>> {
         // The columns' types are checked: nulls are left.
         _ => return None,
     })
+}
+
+/// The value of a row of a categorical column.
+fn value_of_dictionary(array: &dyn Array, row: usize) -> Option<Cow<'_, str>> {
+    downcast_dictionary_array!(
+        array => value(array.values(), array.key(row)?),
+        _ => None
+    )
 }
 
 /// A table that another library holds.

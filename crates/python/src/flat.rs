@@ -1,10 +1,9 @@
 //! Exact search by inner product over vectors, as FAISS's IndexFlatIP.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
@@ -15,6 +14,7 @@ use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 use crate::arrays::{BorrowedVectors, copied, vector};
 use crate::error::Failed;
 use crate::paths::{Paths, wrong_type};
+use crate::row_numbers::row_numbers;
 use crate::store::{self, Store};
 use crate::whole::whole;
 use crate::work;
@@ -155,7 +155,7 @@ impl FlatIndex {
         }
         let (vectors, is_one, queries) =
             (self.vectors.clone(), given.is_one, given.numbers.len() / given.dim);
-        let allowed = allowed.map(row_numbers).transpose()?;
+        let allowed = allowed.map(|rows| row_numbers(rows, "allowed")).transpose()?;
         // Without queries, as many columns as queries would have.
         let most = k.min(self.__len__());
         let (scores, rows, width) = work::run(py, None, move |session| {
@@ -225,44 +225,6 @@ fn within(rows: Option<(usize, usize)>, count: usize) -> Result<Range<usize>, Fa
         false => Err(Failed::invalid(format!("rows {first} to {end} of a store of {count}"))
             .hint("give the first row, counted from 0, and the row after the last")),
     }
-}
-
-/// The numbers of rows. A mask is refused: its values would be taken for the rows 0 and 1.
-fn row_numbers(allowed: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-    if let Some(rows) = rows_of_array(allowed) {
-        return rows;
-    }
-    let number = |row: PyResult<Bound<'_, PyAny>>| -> PyResult<u32> {
-        let row = row?;
-        // No mask has more than 1. What has less may be of Python's bool, or of NumPy's in versions 2 and 1.
-        let found = row.extract::<u32>();
-        if let Ok(number @ 2..) = found {
-            return Ok(number);
-        }
-        let of = row.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-        if matches!(&*of, "bool" | "bool_") {
-            let failed = Failed::invalid("allowed is a mask, and row numbers are expected");
-            return Err(failed.hint("give the rows where the mask is true: numpy.flatnonzero(mask)").into());
-        }
-        found.map_err(|_| not_a_row(&row))
-    };
-    allowed.try_iter()?.map(number).collect()
-}
-
-/// The rows of an array of integers: of millions, each would become an object of Python. The crate reads
-/// wrong numbers of arrays that are not aligned.
-fn rows_of_array(allowed: &Bound<'_, PyAny>) -> Option<PyResult<Vec<u32>>> {
-    allowed.cast::<PyUntypedArray>().ok().filter(|array| array.is_aligned())?;
-    if let Ok(rows) = allowed.extract::<PyReadonlyArray1<'_, i64>>() {
-        let number = |row: &i64| u32::try_from(*row).map_err(|_| not_a_row(row));
-        return Some(rows.as_array().iter().map(number).collect());
-    }
-    allowed.extract::<PyReadonlyArray1<'_, u32>>().ok().map(|rows| Ok(rows.as_array().to_vec()))
-}
-
-fn not_a_row(row: impl fmt::Display) -> PyErr {
-    let failed = Failed::invalid(format!("allowed holds {row}, which is not a row number"));
-    failed.hint("give whole numbers of at least 0").into()
 }
 
 fn is_finite(vectors: Vectors<'_>) -> bool {

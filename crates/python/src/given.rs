@@ -329,7 +329,10 @@ impl Lines {
 
 /// A value of a row; `None` for None, and for NaN and NA, with which pandas marks missing values. The error
 /// is what the value is instead.
-fn cell<'a>(value: &'a Bound<'_, PyAny>, may_be_number: bool) -> Result<Option<Cow<'a, str>>, String> {
+pub(crate) fn cell<'a>(
+    value: &'a Bound<'_, PyAny>,
+    may_be_number: bool,
+) -> Result<Option<Cow<'a, str>>, String> {
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {
             Ok(text) => Ok(Some(Cow::Borrowed(text))),

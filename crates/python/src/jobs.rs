@@ -8,7 +8,7 @@ use toller_engine::{EncodeOptions, IndexOptions, TitleMode};
 
 use crate::error::Failed;
 use crate::given::{Collection, Files, Kind, Reading, parent};
-use crate::models::{DualEncoder, at_least_one};
+use crate::models::{GivenEncoder, at_least_one};
 use crate::whole::whole;
 use crate::work;
 
@@ -21,7 +21,7 @@ use crate::work;
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn encode(
     py: Python<'_>,
-    encoder: &Bound<'_, DualEncoder>,
+    encoder: GivenEncoder,
     output: PathBuf,
     corpus: Option<&Bound<'_, PyAny>>,
     queries: Option<&Bound<'_, PyAny>>,
@@ -47,7 +47,7 @@ pub(crate) fn encode(
         overwrite,
         drops_current_shard: true,
     };
-    let encoder = encoder.get().encoder.clone();
+    let GivenEncoder(encoder) = encoder;
     let columns =
         ColumnNames { id: id_column, title: title_column, text: text_column, context: context_field };
     let reading = Reading { columns, skip_bad_lines };

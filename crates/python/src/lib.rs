@@ -10,12 +10,15 @@ mod by_name;
 mod error;
 mod flat;
 mod given;
+mod identifiers;
 mod jobs;
 mod mappings;
 mod measures;
 mod mine;
 mod models;
+mod names;
 mod paths;
+mod row_numbers;
 mod rows;
 mod runs;
 mod searcher;
@@ -82,6 +85,7 @@ mod _toller {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         toller_cli::install_object_stores();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        PyMapping::register::<PyEvaluation>(module.py())?;
         PyMapping::register::<Run>(module.py())?;
         PyMapping::register::<Qrels>(module.py())
     }

@@ -6,42 +6,51 @@ use indexmap::IndexMap;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyIterator};
 use toller_corpus::Score;
 use toller_eval::{
-    CompareOptions, EvalOptions, Evaluation, Measure, PairComparison, Pairs, QueryEvaluation, compare_pairs,
-    none_judged, parse_measures,
+    CompareOptions, EvalOptions, Evaluation, Measure, MeasureError, PairComparison, Pairs, QueryEvaluation,
+    Test, compare_pairs, none_judged, parse_measures,
 };
 use toller_ir::RunEntry;
 use toller_pipeline::fusion::{Fusion, Method, UnknownMethod, fuse_runs};
 
 use crate::error::Failed;
 use crate::models::at_least_one;
-use crate::paths::wrong_type;
+use crate::names::names;
 use crate::runs::{GivenQrels, GivenRun, Run, arcs};
 use crate::whole::whole;
 use crate::work;
 
-/// Measures as an argument: names in one string, or a list of names.
+/// Measures as an argument, by their names.
 pub(crate) struct Measures(Vec<Measure>);
 
 impl<'py> FromPyObject<'_, 'py> for Measures {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let names = match given.extract::<String>() {
-            Ok(names) => names,
-            Err(_) => match given.extract::<Vec<String>>() {
-                Ok(names) => names.join(" "),
-                Err(_) => return Err(wrong_type(&given, "a string of measures or a list of them")),
-            },
-        };
-        Ok(Self(parse_measures(&names).map_err(Failed::from)?))
+        Ok(Self(parse_measures(&names(&given, "measures")?.join(" ")).map_err(Failed::from)?))
     }
 }
 
-/// The measures of a run: over all queries by `evaluation["nDCG@10"]`, and for each query in `per_query`.
-#[pyclass(frozen, name = "Evaluation", module = "toller")]
+/// Tests of significance as an argument, by their names.
+#[derive(Default)]
+pub(crate) struct Tests(Option<Vec<Test>>);
+
+impl<'py> FromPyObject<'_, 'py> for Tests {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let names = names(&given, "tests")?.join(" ");
+        let names = names.split([',', ' ']).filter(|name| !name.is_empty());
+        let tests = names.map(str::parse).collect::<Result<_, _>>();
+        Ok(Self(Some(tests.map_err(Failed::from)?)))
+    }
+}
+
+/// The measures of a run: a mapping of their names to their values over all queries. `per_query` has those of
+/// each query.
+#[pyclass(frozen, mapping, name = "Evaluation", module = "toller")]
 pub(crate) struct PyEvaluation {
     evaluation: Evaluation,
     /// What `per_query` gives, once it was asked for.
@@ -59,18 +68,52 @@ type Parts = (Vec<String>, Vec<f64>, Vec<QueryParts>, usize, usize);
 impl PyEvaluation {
     /// The value of a measure over all queries.
     fn __getitem__(&self, measure: &str) -> PyResult<f64> {
-        let wanted = parse_measures(measure).map_err(Failed::from)?;
-        let value = match &wanted[..] {
-            [measure] => self.evaluation.aggregate(measure),
-            _ => None,
-        };
+        let value = self.value(measure).map_err(Failed::from)?;
         value.ok_or_else(|| PyKeyError::new_err(measure.to_owned()))
+    }
+
+    fn __len__(&self) -> usize {
+        self.evaluation.measures.len()
+    }
+
+    fn __contains__(&self, measure: &Bound<'_, PyAny>) -> bool {
+        self.value_of(measure).is_some()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.keys().into_pyobject(py)?.try_iter()
+    }
+
+    /// The names of the measures, in order.
+    fn keys(&self) -> Vec<String> {
+        self.names().collect()
+    }
+
+    /// The value of each measure over all queries, in order.
+    fn values(&self) -> &[f64] {
+        &self.evaluation.aggregates
+    }
+
+    /// The measures with their values over all queries, in order.
+    fn items(&self) -> Vec<(String, f64)> {
+        self.names().zip(self.evaluation.aggregates.iter().copied()).collect()
+    }
+
+    /// The value of a measure over all queries, or `default` for a measure that is not there.
+    #[pyo3(signature = (measure, default=None, /))]
+    fn get<'py>(
+        &self,
+        measure: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = self.value_of(measure);
+        found.map_or(Ok(default), |value| Ok(Some(value.into_pyobject(measure.py())?.into_any())))
     }
 
     /// The value of each measure over all queries.
     #[getter]
     fn aggregates(&self) -> IndexMap<String, f64> {
-        self.names().zip(self.evaluation.aggregates.iter().copied()).collect()
+        self.items().into_iter().collect()
     }
 
     /// The value of each measure for each query: `{query id: {measure: value}}`, with the names that
@@ -133,6 +176,19 @@ impl PyEvaluation {
         Self { evaluation, per_query: PyOnceLock::new() }
     }
 
+    /// The value of a measure over all queries, by any of its names.
+    fn value(&self, measure: &str) -> Result<Option<f64>, MeasureError> {
+        Ok(match &parse_measures(measure)?[..] {
+            [measure] => self.evaluation.aggregate(measure),
+            _ => None,
+        })
+    }
+
+    /// The same of anything; nothing for what is not the name of a measure.
+    fn value_of(&self, measure: &Bound<'_, PyAny>) -> Option<f64> {
+        measure.extract::<&str>().ok().and_then(|measure| self.value(measure).ok().flatten())
+    }
+
     fn names(&self) -> impl Iterator<Item = String> + '_ {
         self.evaluation.measures.iter().map(Measure::to_string)
     }
@@ -152,7 +208,7 @@ impl PyEvaluation {
 }
 
 /// Evaluates a run as trec_eval does: `measures` as in ir_measures' notation or trec_eval's, "nDCG@10 RR@10"
-/// or a list of such names.
+/// or any iterable of such names or of ir_measures' measures. Those of a set are sorted by their names.
 ///
 /// `missing` says what a judged query without results counts: "zero", or "skip" to leave it out.
 #[pyfunction]
@@ -185,10 +241,10 @@ pub(crate) fn evaluate(
 /// Compares runs by significance tests on their queries: each with the run of the number `baseline`, or each
 /// with each other if that is None.
 ///
-/// `tests` are of t-test, randomization, bootstrap, wilcoxon and tukey; `correction` is holm, bonferroni, bh
-/// or none.
+/// `tests` are of t-test, randomization, bootstrap, wilcoxon and tukey, in one string or a list; `correction`
+/// is holm, bonferroni, bh or none.
 #[pyfunction]
-#[pyo3(signature = (qrels, runs, measures, *, baseline=Some(0), tests=vec!["t-test".to_owned(), "randomization".to_owned()],
+#[pyo3(signature = (qrels, runs, measures, *, baseline=Some(0), tests=Tests::default(),
                     correction="holm", permutations=100_000, seed=42, relevance_level=1))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn compare<'py>(
@@ -197,15 +253,16 @@ pub(crate) fn compare<'py>(
     runs: Vec<GivenRun>,
     measures: Measures,
     #[pyo3(from_py_with = whole)] baseline: Option<usize>,
-    tests: Vec<String>,
+    tests: Tests,
     correction: &str,
     #[pyo3(from_py_with = whole)] permutations: u64,
     #[pyo3(from_py_with = whole)] seed: u64,
     #[pyo3(from_py_with = whole)] relevance_level: u32,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let correction = correction.parse().map_err(Failed::from)?;
-    let tests = tests.iter().map(|name| name.parse()).collect::<Result<_, _>>().map_err(Failed::from)?;
-    let options = CompareOptions { correction, permutations, seed, tests, ..CompareOptions::default() };
+    let default = CompareOptions::default();
+    let tests = tests.0.unwrap_or(default.tests);
+    let options = CompareOptions { correction, permutations, seed, tests, ..default };
     if let Some(baseline) = baseline.filter(|baseline| *baseline >= runs.len()) {
         return Err(Failed::invalid(format!("baseline={baseline} of {} runs", runs.len())).into());
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use rayon::prelude::*;
 use toller_encoder::{Compute, CrossEncoderOptions, Output, TextPooling};
 use toller_engine::{Backend, Encoder, EncoderOptions, Role};
@@ -164,6 +165,43 @@ impl DualEncoder {
     fn fingerprint(&self) -> &str {
         &self.encoder.info().fingerprint
     }
+}
+
+/// An encoder as an argument.
+pub(crate) struct GivenEncoder(pub(crate) Encoder);
+
+impl<'py> FromPyObject<'_, 'py> for GivenEncoder {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<DualEncoder>() {
+            Ok(encoder) => Ok(Self(encoder.get().encoder.clone())),
+            Err(_) => Err(not_a_model(&given, "Encoder")),
+        }
+    }
+}
+
+/// Cross-encoders as an argument: one, or a list of them.
+pub(crate) struct GivenScorers(pub(crate) Vec<Arc<toller_encoder::CrossEncoder>>);
+
+impl<'py> FromPyObject<'_, 'py> for GivenScorers {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let models = match given.cast::<PairScorer>() {
+            Ok(model) => Ok(vec![model.to_owned()]),
+            Err(_) => given.extract::<Vec<Bound<'py, PairScorer>>>(),
+        };
+        let models = models.map_err(|_| not_a_model(&given, "CrossEncoder"))?;
+        Ok(Self(models.iter().map(|model| model.get().model.clone()).collect()))
+    }
+}
+
+/// The error of anything in place of a model, such as its name.
+fn not_a_model(given: &Bound<'_, PyAny>, class: &str) -> PyErr {
+    let failed = Failed::invalid(format!("an object of {} in place of a model", given.get_type()));
+    let model = if given.is_instance_of::<PyString>() { format!("{given:?}") } else { "model".to_owned() };
+    failed.hint(format!("give toller.{class}({model})")).into()
 }
 
 /// A cross-encoder. `toller.CrossEncoder` gives it its words.

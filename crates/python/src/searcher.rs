@@ -20,7 +20,7 @@ use crate::flat::{StoreArgument, parse_device};
 use crate::given::{Files, Kind, Reading};
 use crate::mappings::Mapped;
 use crate::measures::fusion;
-use crate::models::{DualEncoder, PairScorer, at_least_one};
+use crate::models::{GivenEncoder, GivenScorers, at_least_one};
 use crate::paths::Paths;
 use crate::runs::Run;
 use crate::whole::whole;
@@ -98,7 +98,7 @@ impl PySearcher {
     fn dense(
         py: Python<'_>,
         store: StoreArgument<'_>,
-        encoder: Option<&Bound<'_, DualEncoder>>,
+        encoder: Option<GivenEncoder>,
         query_vectors: Option<PathBuf>,
         scan: &str,
         device: &str,
@@ -111,9 +111,8 @@ impl PySearcher {
             StoreArgument::Paths(paths) => (paths.all(), false),
         };
         let verify = verify && !is_verified;
-        let encoder = encoder.map(|encoder| encoder.get().encoder.clone());
         let queries = match (encoder, query_vectors) {
-            (Some(encoder), None) => QuerySource::Encoder { encoder, assume_model },
+            (Some(GivenEncoder(encoder)), None) => QuerySource::Encoder { encoder, assume_model },
             (None, Some(store)) => QuerySource::Store(store),
             _ => {
                 let failed = Failed::invalid("a search needs the vectors of queries once");
@@ -163,7 +162,7 @@ impl PySearcher {
     fn reranked(
         &self,
         py: Python<'_>,
-        models: &Bound<'_, PyAny>,
+        models: GivenScorers,
         corpus: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = whole)] depth: usize,
         cut: bool,
@@ -177,15 +176,11 @@ impl PySearcher {
         skip_bad_lines: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let models = match models.cast::<PairScorer>() {
-            Ok(model) => vec![model.clone()],
-            Err(_) => models.extract::<Vec<Bound<'_, PairScorer>>>()?,
-        };
+        let GivenScorers(models) = models;
         if models.is_empty() {
             return Err(Failed::invalid("no model to rerank with").hint("give at least one").into());
         }
         at_least_one("depth", Some(depth))?;
-        let models: Vec<_> = models.iter().map(|model| model.get().model.clone()).collect();
         let options = RerankOptions {
             depth,
             cut,

@@ -17,10 +17,12 @@ use toller_store::{
     StoreWriter, Vectors,
 };
 
-use crate::arrays::{BorrowedVectors, view};
+use crate::arrays::{BorrowedVectors, in_order, view};
 use crate::error::Failed;
-use crate::models::{DualEncoder, parse_role};
+use crate::identifiers::identifiers;
+use crate::models::{GivenEncoder, parse_role};
 use crate::paths::{Paths, wrong_type};
+use crate::row_numbers::row_numbers;
 use crate::work::{self, Session};
 
 /// Vectors on disk with their ids, opened for reading: one store, or several as one sequence of rows.
@@ -62,8 +64,9 @@ impl Store {
         })
     }
 
-    /// Writes arrays as a store, and opens it. `vectors` is [rows, numbers] of float32 or float16, in C's
-    /// order. Nobody may write to the array meanwhile.
+    /// Writes arrays as a store, and opens it. `ids` are strings or integers from any iterable that has an
+    /// order. `vectors` is [rows, numbers] of float32, float16 or float64, which is rounded to float32. What is
+    /// in C's order and not of float64 is not copied: nobody may write to the array meanwhile.
     ///
     /// `model` is the encoder that made them; without it, searches do not know which model queries need.
     /// `role` is passage or query, `store_dtype` is f32, f16 or bf16.
@@ -74,22 +77,23 @@ impl Store {
     fn create(
         py: Python<'_>,
         path: PathBuf,
-        ids: Vec<String>,
+        ids: &Bound<'_, PyAny>,
         vectors: &Bound<'_, PyUntypedArray>,
-        model: Option<&Bound<'_, DualEncoder>>,
+        model: Option<GivenEncoder>,
         role: &str,
         store_dtype: &str,
         overwrite: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let held = BorrowedVectors::new(vectors)?;
+        let ids = identifiers(ids)?;
+        let held = BorrowedVectors::new(&in_order(vectors)?)?;
         let role = parse_role(role)?;
         let dtype: DType = store_dtype.parse().map_err(Failed::from)?;
         if held.rows != ids.len() {
             let message = format!("{} ids for {} vectors", ids.len(), held.rows);
             return Err(Failed::invalid(message).hint("give one id for each vector").into());
         }
-        let encoder = model.map(|model| model.get().encoder.clone());
+        let encoder = model.map(|GivenEncoder(encoder)| encoder);
         work::run(py, progress, move |session| {
             let mut seen = HashSet::with_capacity(ids.len());
             if let Some(id) = ids.iter().find(|id| !seen.insert(id.as_str())) {
@@ -176,6 +180,12 @@ impl Store {
         slf.get().rows_of(slf, found.ok_or_else(missing)?, 1)?.get_item(0)
     }
 
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let builtins = slf.py().import("builtins")?;
+        let rows = builtins.getattr("range")?.call1((slf.get().store.count(),))?;
+        builtins.getattr("map")?.call1((slf.getattr("__getitem__")?, rows))
+    }
+
     /// The vectors of each shard, [rows, numbers]: read-only views, in the order of the rows.
     #[getter]
     fn shards<'py>(slf: &Bound<'py, Self>) -> PyResult<Vec<Bound<'py, PyAny>>> {
@@ -190,14 +200,14 @@ impl Store {
         self.store.shards().iter().flat_map(|shard| (0..shard.rows()).map(|row| shard.id(row))).collect()
     }
 
-    /// The ids of rows, by their numbers.
-    fn ids_of(&self, rows: Vec<u32>) -> PyResult<Vec<&str>> {
+    /// The ids of rows, by their numbers from any iterable.
+    fn ids_of(&self, rows: &Bound<'_, PyAny>) -> PyResult<Vec<&str>> {
         let count = self.store.count();
         let id = |row: u32| match (row as usize) < count {
             true => Ok(self.store.id(DocOrd(row))),
             false => Err(PyIndexError::new_err(format!("row {row} of a store of {count}"))),
         };
-        rows.into_iter().map(id).collect()
+        row_numbers(rows, "rows")?.into_iter().map(id).collect()
     }
 
     /// Numbers of a vector.

@@ -49,7 +49,7 @@ def test_the_shape_follows_the_input(encoder: toller.Encoder) -> None:
     assert one.tobytes() == two[0].tobytes()
     assert encoder.encode([]).shape == (0, 384)
     assert encoder.encode(("a", "b")).shape == (2, 384)
-    assert encoder.get_embedding_dimension() == encoder.dim == 384
+    assert encoder.get_embedding_dimension() == encoder.get_sentence_embedding_dimension() == encoder.dim == 384
 
 
 def test_prompts(encoder: toller.Encoder) -> None:
@@ -148,6 +148,45 @@ def test_texts_come_from_any_iterable_but_tables_and_dicts(encoder: toller.Encod
     with pytest.raises(toller.InvalidArgument, match="a table in place of texts"):
         encoder.encode(frame)
     assert encoder.encode(frame["text"]).tobytes() == whole.tobytes()
+
+
+def test_a_missing_text_has_its_row(reranker: toller.CrossEncoder) -> None:
+    encoder = toller.Encoder(FIXTURES / "tiny-bert")
+    for bad, found in ((None, "null"), (float("nan"), "null"), (3, "a value of type int")):
+        for encode in (encoder.encode, encoder.encode_query, encoder.encode_document):
+            with pytest.raises(toller.InvalidArgument, match=f"texts, row 2: {found} in place of a text"):
+                encode(["ducks", bad])  # type: ignore[list-item]
+        with pytest.raises(toller.InvalidArgument, match=f"pairs, row 2: {found}"):
+            reranker.predict([("dogs", "ducks"), ("dogs", bad)])
+        with pytest.raises(toller.InvalidArgument, match=f"documents, row 2: {found}"):
+            reranker.rank("dogs", ["ducks", bad])  # type: ignore[list-item]
+    pyarrow = pytest.importorskip("pyarrow")
+    for column in (pyarrow.array(["ducks", "dogs"]), pyarrow.chunked_array([["ducks"], ["dogs"]])):
+        assert encoder.encode(column).tobytes() == encoder.encode(["ducks", "dogs"]).tobytes()
+    with pytest.raises(toller.InvalidArgument, match="texts, row 2: null"):
+        encoder.encode(pyarrow.array(["ducks", None]))
+
+
+def test_positions_are_those_of_sentence_transformers(reranker: toller.CrossEncoder) -> None:
+    encoder = toller.Encoder(FIXTURES / "tiny-bert")
+    form = ("sentence_embedding", "float32", True, False)
+    for encode in (encoder.encode, encoder.encode_query, encoder.encode_document):
+        vectors = encode(["ducks"], None, "about ", 32, None, *form, "cpu", True, 8, None, None)
+        expected = encode(["about ducks"], prompt="", normalize_embeddings=True, truncate_dim=8)
+        assert vectors.tobytes() == expected.tobytes()
+        with pytest.raises(toller.InvalidArgument, match="output_value='token_embeddings'"):
+            encode(["ducks"], None, None, 32, None, "token_embeddings")
+    pairs = [("dogs", "ducks swim")]
+    scores = reranker.predict(pairs, None, None, 32, None, None, False, True, False, "cpu", None, None)
+    assert scores.tobytes() == reranker.predict(pairs).tobytes()
+    ranked = reranker.rank("dogs", ["ducks swim"], None, True, None, None, 32, None, None, "cpu", None, None)
+    assert ranked == reranker.rank("dogs", ["ducks swim"], return_documents=True)
+    for refused in (
+        lambda: reranker.predict(pairs, "query"),  # type: ignore[arg-type]
+        lambda: reranker.rank("dogs", ["ducks swim"], None, True, "query"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(toller.InvalidArgument, match="prompt_name='query' is not supported"):
+            refused()
 
 
 def test_progress_is_any_truth_value(encoder: toller.Encoder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,7 +294,7 @@ def test_encoders_are_pickled_as_their_names(encoder: toller.Encoder) -> None:
 
 def test_tensors(encoder: toller.Encoder, reranker: toller.CrossEncoder) -> None:
     torch = pytest.importorskip("torch")
-    tensor = encoder.encode(["ducks"], convert_to_tensor=True)
+    tensor = encoder.encode(["ducks"], convert_to_numpy=False, convert_to_tensor=True)
     assert isinstance(tensor, torch.Tensor) and tuple(tensor.shape) == (1, 384)
     pair = ("dogs and ducks", "ducks swim")
     for inputs, shape in ((pair, ()), ([pair], (1,))):
@@ -301,6 +340,15 @@ def test_pairs_come_from_any_iterable_but_tables_and_dicts(reranker: toller.Cros
     for bad in ({"query": "dogs", "text": "ducks swim"}, {"dogs", "ducks swim"}):
         with pytest.raises(toller.InvalidArgument, match="in place of pairs"):
             reranker.predict(bad)
+    for bad_row, found in (
+        ({"query": "dogs", "text": "ducks swim"}, "dict"),
+        ({"dogs", "ducks swim"}, "set"),
+        (("dogs", "ducks", "swim"), "tuple of 3"),
+        (3, "int"),
+    ):
+        with pytest.raises(toller.InvalidArgument, match=f"pairs, row 2: a row of type {found}"):
+            reranker.predict([pairs[0], bad_row])
+    assert reranker.predict(np.array(pairs)).tobytes() == scores.tobytes()
     ranked = reranker.rank("dogs", iter(documents), return_documents=True)
     assert [found["text"] for found in ranked] == [documents[found["corpus_id"]] for found in ranked]
     with pytest.raises(toller.InvalidArgument, match="a dict in place of documents"):

@@ -271,6 +271,26 @@ def test_bad_batches_are_refused() -> None:
         toller.ray.Encode(MODEL, role="passage")
 
 
+@pytest.mark.parametrize("missing", ["", None, float("nan"), "NA"])
+def test_missing_titles_of_batches_are_no_titles(missing: Any) -> None:
+    if missing == "NA":
+        missing = pytest.importorskip("pandas").NA
+    encode = toller.ray.Encode(MODEL, title="title")
+    columns = {"title": ["dogs", missing], "text": ["swim", "They swim."]}
+    found = encode({name: np.array(values, dtype=object) for name, values in columns.items()})
+    assert found["vector"].tobytes() == toller.Encoder(MODEL).encode_document(["dogs swim", "They swim."]).tobytes()
+
+
+def test_missing_texts_of_batches_are_refused() -> None:
+    columns = {"query": ["dogs", "ducks"], "title": ["a", "b"], "text": ["swim", None]}
+    batch = {name: np.array(values, dtype=object) for name, values in columns.items()}
+    for function in (toller.ray.Encode(MODEL, title="title"), toller.ray.Rerank(RERANKER)):
+        with pytest.raises(toller.InvalidArgument, match="the column 'text' of a batch, row 2: null"):
+            function(batch)
+    with pytest.raises(toller.InvalidArgument, match="the column 'title' of a batch, row 1: a value of type int"):
+        toller.ray.Encode(MODEL, title="title")({"title": np.array([3]), "text": np.array(["swim"])})
+
+
 def test_without_ray_only_its_use_fails() -> None:
     code = "import sys; sys.modules['ray'] = None; import toller.ray; toller.ray.encode('c', 'o', 'm', shards=1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -112,6 +112,31 @@ def test_measures_are_one_string_or_a_list() -> None:
         toller.evaluate(qrels, run, 10)  # type: ignore[arg-type]
 
 
+def test_measures_and_tests_come_from_any_iterable() -> None:
+    runs, qrels = [toller.Run(some_run(seed)) for seed in (1, 2)], toller.Qrels(some_qrels(1))
+    expected = toller.evaluate(qrels, runs[0], "map ndcg_cut_10")
+    for measures in ({"ndcg_cut_10", "map"}, frozenset(["ndcg_cut_10", "map"]), iter(["map", "ndcg_cut_10"])):
+        assert toller.evaluate(qrels, runs[0], measures) == expected
+    compared = toller.compare(qrels, runs, "AP", tests=["t-test", "wilcoxon"])
+    for tests in ("t-test wilcoxon", "t-test,wilcoxon", {"wilcoxon", "t-test"}):
+        assert toller.compare(qrels, runs, "AP", tests=tests) == compared
+    ir_measures = pytest.importorskip("ir_measures")
+    of_objects = toller.evaluate(qrels, runs[0], [ir_measures.nDCG @ 10, ir_measures.AP(rel=2)])
+    assert of_objects == toller.evaluate(qrels, runs[0], "nDCG@10 AP(rel=2)")
+
+
+def test_an_evaluation_is_a_mapping() -> None:
+    run, qrels = toller.Run(some_run(1)), toller.Qrels(some_qrels(1))
+    found = toller.evaluate(qrels, run, "nDCG@10 AP")
+    assert isinstance(found, Mapping) and dict(found) == found.aggregates
+    assert (list(found), len(found), found.keys()) == (["nDCG@10", "AP"], 2, ["nDCG@10", "AP"])
+    assert found.values() == list(found.aggregates.values()) and found.items() == list(found.aggregates.items())
+    assert "AP" in found and "ndcg_cut_10" in found and "RR" not in found
+    assert "no measure" not in found and 3 not in found
+    assert found.get("map") == found["AP"]
+    assert (found.get("RR"), found.get("RR", 0.5), found.get("no measure")) == (None, 0.5, None)
+
+
 def test_evaluations_and_comparisons_are_pickled() -> None:
     runs, qrels = [toller.Run(some_run(seed)) for seed in (1, 2)], toller.Qrels(some_qrels(1))
     found = toller.evaluate(qrels, runs[0], "nDCG@10 RBP(p=0.8) AP(rel=2) num_rel_ret")

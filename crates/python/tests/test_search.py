@@ -102,8 +102,15 @@ def test_bad_searches_are_refused(tmp_path: Path) -> None:
         index.search(np.ones((1, 5), dtype=np.float32))
     with pytest.raises(toller.InvalidArgument, match="float64"):
         index.search(np.ones((1, 4)))
-    with pytest.raises(toller.InvalidArgument):
+    with pytest.raises(toller.InvalidArgument, match="query 0 is not finite") as error:
         index.search(np.full((1, 4), np.nan, dtype=np.float32))
+    assert "give finite numbers" in (error.value.hint or "")
+    with pytest.raises(toller.InvalidArgument, match="one vector in place of an array") as error:
+        toller.FlatIndex.of_arrays(np.ones(4, dtype=np.float32))
+    assert "vector[None]" in (error.value.hint or "")
+    with pytest.raises(toller.InvalidArgument, match="not in C's order") as error:
+        toller.FlatIndex.of_arrays(np.eye(4, dtype=np.float32)[::2])
+    assert "ascontiguousarray" in (error.value.hint or "")
     with pytest.raises(toller.InvalidArgument, match="NaN"):
         toller.FlatIndex.of_arrays(np.full((1, 4), np.inf, dtype=np.float32))
     with pytest.raises(toller.InvalidArgument, match="0 columns"):
@@ -225,6 +232,23 @@ def test_the_wrong_model_is_refused(store: toller.Store) -> None:
         toller.Searcher.dense(store)
     with pytest.raises(TypeError, match="a Store, a path or a list of paths is expected"):
         toller.Searcher.dense(None, other)  # type: ignore[arg-type]
+
+
+def test_a_name_in_place_of_a_model_has_a_hint(
+    store: toller.Store, sparse: toller.SparseIndex, passages: Path, tmp_path: Path
+) -> None:
+    vectors = np.ones((1, 4), dtype=np.float32)
+    for refused in (
+        lambda: toller.encode("some-model", tmp_path / "s", corpus=passages),  # type: ignore[arg-type]
+        lambda: toller.Searcher.dense(store, "some-model"),  # type: ignore[arg-type]
+        lambda: toller.Store.create(tmp_path / "s", ["a"], vectors, model="some-model"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(toller.InvalidArgument, match="in place of a model") as error:
+            refused()
+        assert error.value.hint == "give toller.Encoder('some-model')"
+    with pytest.raises(toller.InvalidArgument, match="in place of a model") as error:
+        sparse.reranked("some-model", passages)  # type: ignore[arg-type]
+    assert error.value.hint == "give toller.CrossEncoder('some-model')"
 
 
 def test_parameters_that_do_not_fit_are_refused(sparse: toller.SparseIndex) -> None:

@@ -43,6 +43,19 @@ def pandas() -> Any:
     return pytest.importorskip("pandas").DataFrame(COLUMNS)
 
 
+def categorical() -> Any:
+    return pandas().astype("category")
+
+
+def categorical_polars() -> Any:
+    return polars().cast(pytest.importorskip("polars").Categorical)
+
+
+def arrow_dictionary() -> Any:
+    pyarrow = pytest.importorskip("pyarrow")
+    return pyarrow.table([column.combine_chunks().dictionary_encode() for column in arrow().columns], list(COLUMNS))
+
+
 def polars() -> Any:
     return pytest.importorskip("polars").DataFrame(COLUMNS)
 
@@ -85,10 +98,13 @@ FORMS: dict[str, Callable[[], Any]] = {
     "docs_iter": Dataset,
     "pandas": pandas,
     "pandas of objects": lambda: pandas().astype(object),
+    "pandas of categories": categorical,
     "polars": polars,
+    "polars of categories": categorical_polars,
     "arrow": arrow,
     "arrow large_string": lambda: arrow("large_string"),
     "arrow string_view": lambda: arrow("string_view"),
+    "arrow dictionary": arrow_dictionary,
     "arrow chunks": chunked,
     "arrow batch": lambda: arrow().to_batches()[0],
     "arrow reader": lambda: arrow().to_reader(),
@@ -118,6 +134,15 @@ def index(corpus: Any, output: Path, **options: Any) -> list[bytes]:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_is_the_file_of_its_rows(form: str, expected: list[bytes], tmp_path: Path) -> None:
     assert index(FORMS[form](), tmp_path / "index") == expected
+
+
+def test_the_splits_of_a_dataset_are_refused(tmp_path: Path) -> None:
+    splits = pytest.importorskip("datasets").DatasetDict({"train": dataset(), "test": dataset()})
+    with pytest.raises(toller.InvalidArgument, match="corpus of type DatasetDict") as error:
+        toller.index(splits, tmp_path / "index", analyzer="whitespace")
+    assert error.value.hint == "give one of its splits: train, test"
+    with pytest.raises(toller.InvalidArgument, match="data of type DatasetDict"):
+        toller.train_dual("model", tmp_path / "out", data=splits)
 
 
 def test_datasets_of_ir_datasets(tmp_path: Path, expected: list[bytes]) -> None:
@@ -155,6 +180,7 @@ def test_identifiers_may_be_integers(tmp_path: Path) -> None:
         [
             [(7, "ducks"), (-8, "shards")],
             pyarrow.table({"id": pyarrow.array([7, -8], pyarrow.int16()), "text": ["ducks", "shards"]}),
+            pyarrow.table({"id": pyarrow.array([7, -8]).dictionary_encode(), "text": ["ducks", "shards"]}),
             {7: "ducks", -8: "shards"},
         ]
     ):
@@ -231,6 +257,10 @@ def test_wrong_types_are_refused(tmp_path: Path) -> None:
         (["x", 3], "corpus, row 1: a row of type str"),
         ([{"id": "1", "content": "x"}], "row 1: no text .*; the row has id, content"),
         ([{"text": "x"}], "row 1: no identifier"),
+        (
+            pyarrow.table({"id": ["1"], "text": pyarrow.array([1.5]).dictionary_encode()}),
+            "the column text of texts is of type Dictionary",
+        ),
         (pyarrow.table({"id": [1.5], "text": ["x"]}), "the column id of identifiers is of type Float64"),
         (pyarrow.table({"id": ["1"], "text": [["x"]]}), "the column text of texts is of type List"),
         (pyarrow.array(["x"]), "corpus, row 1: a row of type StringScalar"),

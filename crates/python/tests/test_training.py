@@ -137,6 +137,15 @@ def test_missing_values_of_rows_are_null() -> None:
             pass
 
 
+def test_an_error_names_the_row(tmp_path: Path) -> None:
+    rows = [{"anchor": "a", "positive": "b"}, {"anchor": "c", "positive": None}]
+    with pytest.raises(toller.Error, match="^data, row 2: positive is null") as error:
+        toller.train_dual(FIXTURES / "tiny-bert", tmp_path / "out", data=rows, batch_size=1, steps=1)
+    assert (error.value.file, error.value.line) == ("data", 2)
+    with pytest.raises(toller.Error, match="^data: no record"):
+        toller.train_dual(FIXTURES / "tiny-bert", tmp_path / "out", data=[], batch_size=1, steps=1)
+
+
 TOPICS = ["rain", "guns", "ducks", "snow", "music", "trains", "bread", "paper"]
 PASSAGES = [{"id": topic, "text": f"{topic} is from the south"} for topic in TOPICS]
 QUESTIONS = {f"about-{topic}": f"where is {topic} from" for topic in TOPICS}

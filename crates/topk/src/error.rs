@@ -111,7 +111,10 @@ impl Explain for IpTopkError {
             Self::ZeroK => remedy!("ask for at least one hit, for instance `{}`", Setting::K.to("1000")),
             Self::QueryShape { .. } => "encode the queries with the model that encoded the collection".into(),
             Self::QueryNotFinite { .. } => {
-                remedy!("the model overflows on this query: compute with `{}`", Setting::Dtype.to("f32"))
+                remedy!(
+                    "give finite numbers; a model that made these overflows: compute with `{}`",
+                    Setting::Dtype.to("f32")
+                )
             }
             Self::DimTooLarge { .. } => remedy!("scan with `{}`", Setting::Scan.to("f32")),
             Self::Device(error) => return error.remedy(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from toller.errors import invalid
@@ -17,14 +16,6 @@ def refuse(given: dict[str, Any], unset: dict[str, Any]) -> None:
             raise invalid(f"{name} is not supported", f"leave {name} out")
         if value is not unset[name] and value != unset[name]:
             raise invalid(f"{name}={value!r} is not supported", f"leave {name} out, or give {unset[name]!r}")
-
-
-def refuse_unordered(given: Any, what: str, column: str) -> None:
-    """Refuses what gives names, or values in no order, when it is iterated over in place of `what`."""
-    if hasattr(given, "columns"):
-        raise invalid(f"a table in place of {what}", f"give {column}")
-    if isinstance(given, (Mapping, set, frozenset)):
-        raise invalid(f"a {type(given).__name__} in place of {what}", "give a list, which has an order")
 
 
 def check_device(device: Any, loaded: str, on_cpu: bool) -> None:

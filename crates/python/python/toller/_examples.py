@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from toller._tables import check_files, is_files
-from toller.errors import InvalidArgument, invalid
+from toller._tables import check_files, is_files, refuse_splits
+from toller._texts import is_missing
+from toller.errors import Error, InvalidArgument, invalid
 
 # What messages and the trained model's README call rows that are no file.
 NAME = "examples.jsonl"
@@ -28,11 +29,23 @@ def as_files(data: Any) -> Iterator[Any]:
         with path.open("w", encoding="utf-8") as file:
             for number, row in enumerate(_rows(data), 1):
                 file.write(_line(row, number))
-        yield path
+        try:
+            yield path
+        except Error as error:
+            _name_rows(error, str(path))
+            raise
+
+
+def _name_rows(error: Error, path: str) -> None:
+    """Names the rows in an error about the temporary file: its lines are the rows."""
+    if error.file == path:
+        error.args = (error.args[0].replace(f"{path}, line ", "data, row ").replace(path, "data"),)
+        error.file = "data"
 
 
 def _rows(data: Any) -> Iterator[Mapping[str, Any]]:
     """The rows as mappings from names of columns."""
+    refuse_splits(data, "data")
     if hasattr(data, "itertuples"):
         columns = [str(column) for column in data.columns]
         rows: Iterable[Any] = (dict(zip(columns, row)) for row in data.itertuples(index=False, name=None))
@@ -55,7 +68,7 @@ def _rows(data: Any) -> Iterator[Mapping[str, Any]]:
 
 def _line(row: Mapping[str, Any], number: int) -> str:
     """A row as a line of JSON."""
-    fields = {name: None if _is_missing(value) else value for name, value in row.items()}
+    fields = {name: None if is_missing(value) else value for name, value in row.items()}
     try:
         return json.dumps(fields, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
     except InvalidArgument:
@@ -63,11 +76,6 @@ def _line(row: Mapping[str, Any], number: int) -> str:
     except ValueError as error:
         hint = "give finite numbers, and None for a missing value"
         raise invalid(f"data, row {number}: {error}", hint) from error
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether this is NaN or NA, with which pandas marks missing values."""
-    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
 
 
 def _plain(value: Any) -> Any:

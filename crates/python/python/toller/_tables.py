@@ -55,6 +55,7 @@ def prepared(given: Any, *arguments: Any) -> Any:
         check_files(given, "(id, text) pairs, dicts, or a dict from identifiers to texts")
         return given
     names = Names(*arguments)
+    refuse_splits(given, names.kind)
     iterate = getattr(given, "docs_iter" if names.kind == "corpus" else "queries_iter", None)
     if callable(iterate):
         return _rows(iterate(), names)
@@ -79,6 +80,12 @@ def is_files(given: Any) -> bool:
     if isinstance(given, (list, tuple)):
         return len(given) > 0 and all(isinstance(path, (str, PathLike)) for path in given)
     return isinstance(given, (str, PathLike))
+
+
+def refuse_splits(given: Any, what: str) -> None:
+    """Refuses a DatasetDict of Hugging Face datasets: a mapping from names of splits to datasets."""
+    if isinstance(given, Mapping) and type(given).__module__.split(".")[0] == "datasets":
+        raise invalid(f"{what} of type {type(given).__name__}", f"give one of its splits: {', '.join(map(str, given))}")
 
 
 def _is_series(given: Any) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ _Run: TypeAlias = Run | Mapping[str, Mapping[str, float]]
 _Qrels: TypeAlias = Qrels | Mapping[str, Mapping[str, int]]
 _Default = TypeVar("_Default")
 _Numbers: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
+_Weights: TypeAlias = Sequence[float] | NDArray[Any]
+_Names: TypeAlias = str | Iterable[object]
 
 __version__: str
 
@@ -104,8 +106,8 @@ class Store:
     @staticmethod
     def create(
         path: _Path,
-        ids: Sequence[str],
-        vectors: _Numbers,
+        ids: Iterable[str | SupportsIndex],
+        vectors: _Numbers | NDArray[np.float64],
         *,
         model: DualEncoder | None = None,
         role: str = "passage",
@@ -114,12 +116,13 @@ class Store:
         progress: _Progress = None,
     ) -> Store: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, key: int | slice, /) -> NDArray[Any]: ...
+    def __getitem__(self, key: SupportsIndex | slice, /) -> NDArray[Any]: ...
+    def __iter__(self) -> Iterator[NDArray[Any]]: ...
     @property
     def shards(self) -> list[NDArray[Any]]: ...
     @property
     def ids(self) -> list[str]: ...
-    def ids_of(self, rows: Sequence[int]) -> list[str]: ...
+    def ids_of(self, rows: Iterable[SupportsIndex]) -> list[str]: ...
     @property
     def dim(self) -> int: ...
     @property
@@ -142,7 +145,7 @@ class FlatIndex:
         cls,
         store: Store | _Paths,
         *,
-        rows: tuple[int, int] | None = None,
+        rows: tuple[SupportsIndex, SupportsIndex] | None = None,
         scan: str = "auto",
         device: str = "auto",
         verify: bool = True,
@@ -150,7 +153,7 @@ class FlatIndex:
     @staticmethod
     def of_arrays(*arrays: _Numbers, scan: str = "auto") -> FlatIndex: ...
     def search(
-        self, queries: _Numbers, k: int = 10, *, allowed: Iterable[int] | None = None
+        self, queries: _Numbers, k: SupportsIndex = 10, *, allowed: Iterable[SupportsIndex] | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
     def __len__(self) -> int: ...
     @property
@@ -174,8 +177,8 @@ class Searcher:
         searchers: Sequence[Searcher],
         method: str = "rrf",
         *,
-        depth: int = 1000,
-        weights: Sequence[float] | None = None,
+        depth: SupportsIndex = 1000,
+        weights: _Weights | None = None,
         rrf_k: float | None = None,
         normalize: str | None = None,
         missing: str | None = None,
@@ -186,7 +189,7 @@ class Searcher:
         models: PairScorer | Sequence[PairScorer],
         corpus: _Texts,
         *,
-        depth: int = 100,
+        depth: SupportsIndex = 100,
         cut: bool = False,
         combine: str = "mean",
         interpolate: float | None = None,
@@ -198,11 +201,11 @@ class Searcher:
         skip_bad_lines: bool = False,
         progress: _Progress = None,
     ) -> Searcher: ...
-    def search(self, query: str, k: int = 10) -> list[Hit]: ...
+    def search(self, query: str, k: SupportsIndex = 10) -> list[Hit]: ...
     def batch_search(
         self,
         queries: Mapping[str, str] | Sequence[tuple[str, str]] | _Texts,
-        k: int = 1000,
+        k: SupportsIndex = 1000,
         *,
         id_column: str | None = None,
         text_column: str | None = None,
@@ -236,7 +239,7 @@ def read_queries(
 ) -> list[tuple[str, str]]: ...
 
 @final
-class Run:
+class Run(Mapping[str, dict[str, float]]):
     def __new__(cls, scores: _Run, tag: str = "toller") -> Self: ...
     @staticmethod
     def read(path: _Path, *, format: str | None = None, skip_bad_lines: bool = False) -> Run: ...
@@ -248,9 +251,9 @@ class Run:
     def __contains__(self, key: object, /) -> bool: ...
     def __getitem__(self, key: str, /) -> dict[str, float]: ...
     def __iter__(self) -> Iterator[str]: ...
-    def keys(self) -> list[str]: ...
-    def values(self) -> list[dict[str, float]]: ...
-    def items(self) -> list[tuple[str, dict[str, float]]]: ...
+    def keys(self) -> list[str]: ...  # type: ignore[override]
+    def values(self) -> list[dict[str, float]]: ...  # type: ignore[override]
+    def items(self) -> list[tuple[str, dict[str, float]]]: ...  # type: ignore[override]
     @overload
     def get(self, query: str, /) -> dict[str, float] | None: ...
     @overload
@@ -265,7 +268,7 @@ def run_of_rows(
 ) -> Run: ...
 
 @final
-class Qrels:
+class Qrels(Mapping[str, dict[str, int]]):
     def __new__(cls, grades: _Qrels) -> Self: ...
     @staticmethod
     def read(path: _Path, *, format: str | None = None, skip_bad_lines: bool = False) -> Qrels: ...
@@ -274,9 +277,9 @@ class Qrels:
     def __contains__(self, key: object, /) -> bool: ...
     def __getitem__(self, key: str, /) -> dict[str, int]: ...
     def __iter__(self) -> Iterator[str]: ...
-    def keys(self) -> list[str]: ...
-    def values(self) -> list[dict[str, int]]: ...
-    def items(self) -> list[tuple[str, dict[str, int]]]: ...
+    def keys(self) -> list[str]: ...  # type: ignore[override]
+    def values(self) -> list[dict[str, int]]: ...  # type: ignore[override]
+    def items(self) -> list[tuple[str, dict[str, int]]]: ...  # type: ignore[override]
     @overload
     def get(self, query: str, /) -> dict[str, int] | None: ...
     @overload
@@ -287,8 +290,18 @@ class Qrels:
     __hash__: None  # type: ignore[assignment]
 
 @final
-class Evaluation:
+class Evaluation(Mapping[str, float]):
+    def __len__(self) -> int: ...
+    def __contains__(self, key: object, /) -> bool: ...
     def __getitem__(self, key: str, /) -> float: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def keys(self) -> list[str]: ...  # type: ignore[override]
+    def values(self) -> list[float]: ...  # type: ignore[override]
+    def items(self) -> list[tuple[str, float]]: ...  # type: ignore[override]
+    @overload
+    def get(self, measure: str, /) -> float | None: ...
+    @overload
+    def get(self, measure: str, default: _Default, /) -> float | _Default: ...
     @property
     def aggregates(self) -> dict[str, float]: ...
     @property
@@ -312,31 +325,31 @@ def evaluation_of(
 def evaluate(
     qrels: _Qrels,
     run: _Run,
-    measures: str | Sequence[str],
+    measures: _Names,
     *,
     missing: Literal["zero", "skip"] = "zero",
-    relevance_level: int = 1,
-    depth: int | None = None,
+    relevance_level: SupportsIndex = 1,
+    depth: SupportsIndex | None = None,
 ) -> Evaluation: ...
 def compare(
     qrels: _Qrels,
     runs: Sequence[_Run],
-    measures: str | Sequence[str],
+    measures: _Names,
     *,
-    baseline: int | None = ...,
-    tests: Sequence[str] = ...,
+    baseline: SupportsIndex | None = ...,
+    tests: _Names = ...,
     correction: str = "holm",
-    permutations: int = 100_000,
-    seed: int = 42,
-    relevance_level: int = 1,
+    permutations: SupportsIndex = 100_000,
+    seed: SupportsIndex = 42,
+    relevance_level: SupportsIndex = 1,
 ) -> list[Comparison]: ...
 def fuse(
     runs: Sequence[_Run],
     method: str = "rrf",
     *,
-    k: int = 1000,
-    depth: int | None = None,
-    weights: Sequence[float] | None = None,
+    k: SupportsIndex = 1000,
+    depth: SupportsIndex | None = None,
+    weights: _Weights | None = None,
     rrf_k: float | None = None,
     normalize: str | None = None,
     missing: str | None = None,

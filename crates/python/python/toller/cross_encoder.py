@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from toller._arguments import check_device, refuse, refuse_unordered, to_torch
+from toller._arguments import check_device, refuse, to_torch
+from toller._texts import listed, texts_of
 from toller._toller import PairScorer
 from toller.encoder import Progress
 from toller.errors import invalid
@@ -16,7 +17,7 @@ _UNSET: dict[str, Any] = {
     "prompt_name": None,
     "prompt": None,
     "activation_fn": None,
-    "apply_softmax": None,
+    "apply_softmax": False,
     "convert_to_numpy": True,
     "pool": None,
     "chunk_size": None,
@@ -66,10 +67,17 @@ class CrossEncoder(PairScorer):
     def predict(
         self,
         inputs: Iterable[Any],
+        prompt_name: None = None,
+        prompt: None = None,
         batch_size: int = 32,
         show_progress_bar: bool | Progress | None = None,
+        activation_fn: None = None,
+        apply_softmax: bool | None = False,
+        convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         device: Any = None,
+        pool: None = None,
+        chunk_size: None = None,
         **other: Any,
     ) -> Any:
         """The score of each pair, float32 [pairs]; of one pair, a number. Higher is a better passage.
@@ -77,17 +85,23 @@ class CrossEncoder(PairScorer):
         `inputs` are pairs of a query and a passage from any iterable, or one pair. `batch_size` is accepted and has no
         effect: batches are cut by tokens, and leave no trace.
         """
-        # False is the default of sentence-transformers.
-        refuse({**other, "apply_softmax": other.get("apply_softmax") or None}, _UNSET)
+        given = {
+            "prompt_name": prompt_name,
+            "prompt": prompt,
+            "activation_fn": activation_fn,
+            "apply_softmax": apply_softmax or False,
+            "convert_to_numpy": convert_to_numpy or convert_to_tensor,
+            "pool": pool,
+            "chunk_size": chunk_size,
+        }
+        refuse({**given, **other}, _UNSET)
         check_device(device, self._made_with[1]["device"], self.on_cpu)
-        refuse_unordered(inputs, "pairs", "zip(df['query'], df['text'])")
-        rows = list(inputs)
+        rows = listed(inputs, "pairs", "zip(df['query'], df['text'])")
         are_texts = [isinstance(text, str) for text in rows]
         is_one = are_texts == [True, True] and not isinstance(inputs, str)
         if any(are_texts) and not is_one:
             raise invalid("texts in place of pairs", "give pairs of a query and a passage")
-        pairs: list[Any] = [tuple(rows)] if is_one else [tuple(pair) for pair in rows]
-        scores: Any = self.scores(pairs, progress=show_progress_bar)
+        scores: Any = self.scores(_pairs([rows] if is_one else rows), progress=show_progress_bar)
         scores = to_torch(scores, "convert_to_tensor") if convert_to_tensor else scores
         return scores[0] if is_one else scores
 
@@ -97,9 +111,14 @@ class CrossEncoder(PairScorer):
         documents: Iterable[str],
         top_k: int | None = None,
         return_documents: bool = False,
+        prompt_name: None = None,
+        prompt: None = None,
         batch_size: int = 32,
         show_progress_bar: bool | Progress | None = None,
+        activation_fn: None = None,
         device: Any = None,
+        pool: None = None,
+        chunk_size: None = None,
         **other: Any,
     ) -> list[dict[str, Any]]:
         """The documents by their score, best first: `{"corpus_id": place, "score": score}`, and their `text` with
@@ -107,11 +126,17 @@ class CrossEncoder(PairScorer):
         """
         if top_k is not None and top_k < 1:
             raise invalid(f"top_k={top_k}", "give at least 1, or leave top_k out")
-        refuse_unordered(documents, "documents", "one of its columns: df['text']")
-        documents = list(documents)
-        pairs = [(query, document) for document in documents]
-        options = {"batch_size": batch_size, "show_progress_bar": show_progress_bar, "device": device}
-        scores = self.predict(pairs, **options, **other).tolist() if pairs else []
+        documents = texts_of(listed(documents, "documents", "one of its columns: df['text']"), "documents")
+        options: dict[str, Any] = {
+            "prompt_name": prompt_name,
+            "prompt": prompt,
+            "show_progress_bar": show_progress_bar,
+            "activation_fn": activation_fn,
+            "device": device,
+            "pool": pool,
+            "chunk_size": chunk_size,
+        }
+        scores = self.predict([(query, document) for document in documents], **options, **other).tolist()
         order = sorted(range(len(scores)), key=lambda place: -scores[place])[:top_k]
         ranked: list[dict[str, Any]] = [{"corpus_id": place, "score": scores[place]} for place in order]
         if return_documents:
@@ -126,3 +151,16 @@ class CrossEncoder(PairScorer):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self._made_with[0][0])!r})"
+
+
+def _pairs(rows: Iterable[Any]) -> list[tuple[str, str]]:
+    """The rows as pairs of texts. A mapping would give the names of its fields, and a set no order."""
+    pairs = []
+    for number, row in enumerate(rows, 1):
+        is_ordered = hasattr(row, "__getitem__") and hasattr(row, "__len__") and not isinstance(row, Mapping)
+        if not is_ordered or len(row) != 2:
+            found = f"{type(row).__name__} of {len(row)}" if is_ordered else type(row).__name__
+            raise invalid(f"pairs, row {number}: a row of type {found}", "give pairs of a query and a passage")
+        pairs.append(tuple(row))
+    queries, passages = (texts_of((pair[side] for pair in pairs), "pairs") for side in (0, 1))
+    return list(zip(queries, passages))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toller._arguments import check_device, refuse, refuse_unordered, to_torch
+from toller._arguments import check_device, refuse, to_torch
+from toller._texts import listed, texts_of
 from toller._toller import DualEncoder
 from toller.errors import invalid
 
@@ -81,10 +82,15 @@ class Encoder(DualEncoder):
         prompt: str | None = None,
         batch_size: int = 32,
         show_progress_bar: bool | Progress | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str = "float32",
+        convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         device: Any = None,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: None = None,
         **other: Any,
     ) -> Any:
         """Vectors of texts, float32 [texts, dim]; of one string, [dim].
@@ -104,7 +110,8 @@ class Encoder(DualEncoder):
         if prompt is None and prompt_name is None:
             prompt_name = self.default_prompt_name
             prompt = "" if prompt_name is None else None
-        options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
+        form = (output_value, precision, convert_to_numpy, convert_to_tensor, pool, chunk_size)
+        options = (show_progress_bar, form, device, normalize_embeddings, truncate_dim, other)
         return self._encode("document", inputs, prompt_name, prompt, *options)
 
     def encode_query(
@@ -114,14 +121,20 @@ class Encoder(DualEncoder):
         prompt: str | None = None,
         batch_size: int = 32,
         show_progress_bar: bool | Progress | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str = "float32",
+        convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         device: Any = None,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: None = None,
         **other: Any,
     ) -> Any:
         """Vectors of queries, as `encode` with the model's prompt for queries; of one string, [dim]."""
-        options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
+        form = (output_value, precision, convert_to_numpy, convert_to_tensor, pool, chunk_size)
+        options = (show_progress_bar, form, device, normalize_embeddings, truncate_dim, other)
         return self._encode("query", inputs, prompt_name, prompt, *options)
 
     def encode_document(
@@ -131,14 +144,20 @@ class Encoder(DualEncoder):
         prompt: str | None = None,
         batch_size: int = 32,
         show_progress_bar: bool | Progress | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str = "float32",
+        convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         device: Any = None,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: None = None,
         **other: Any,
     ) -> Any:
         """Vectors of documents, as `encode` with the model's prompt for documents; of one string, [dim]."""
-        options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
+        form = (output_value, precision, convert_to_numpy, convert_to_tensor, pool, chunk_size)
+        options = (show_progress_bar, form, device, normalize_embeddings, truncate_dim, other)
         return self._encode("document", inputs, prompt_name, prompt, *options)
 
     def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
@@ -156,6 +175,10 @@ class Encoder(DualEncoder):
 
     def get_embedding_dimension(self) -> int:
         """Numbers of a vector."""
+        return self.dim
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """Numbers of a vector: the former name of `get_embedding_dimension`."""
         return self.dim
 
     @property
@@ -201,21 +224,29 @@ class Encoder(DualEncoder):
         prompt_name: str | None,
         prompt: str | None,
         progress: bool | Progress | None,
-        convert_to_tensor: bool,
+        form: tuple[Any, ...],
         device: Any,
         unit: bool,
         dim: int | None,
         other: dict[str, Any],
     ) -> Any:
-        refuse(other, _UNSET)
+        output_value, precision, convert_to_numpy, convert_to_tensor, pool, chunk_size = form
+        given = {
+            "output_value": output_value,
+            "precision": precision,
+            "convert_to_numpy": convert_to_numpy or convert_to_tensor,
+            "pool": pool,
+            "chunk_size": chunk_size,
+        }
+        refuse({**given, **other}, _UNSET)
         check_device(device, self._made_with[1]["device"], self.on_cpu)
         if prompt_name is not None:
             if prompt is not None:
                 raise invalid("prompt and prompt_name are both given", "give one of them")
             prompt = self._prompt(prompt_name)
-        refuse_unordered(inputs, "texts", "one of its columns: df['text']")
         is_one = isinstance(inputs, str)
-        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        texts = [inputs] if is_one else listed(inputs, "texts", "one of its columns: df['text']")
+        texts = texts_of(texts, "texts")
         vectors: Any = self.vectors(texts, role, prompt=prompt, dim=dim, unit=unit, progress=progress)
         vectors = vectors[0] if is_one else vectors
         return to_torch(vectors, "convert_to_tensor") if convert_to_tensor else vectors

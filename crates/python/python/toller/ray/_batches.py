@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from toller._tables import Path
+from toller._texts import is_missing, texts_of
 from toller._toller import set_num_threads
 from toller.cross_encoder import CrossEncoder
 from toller.encoder import Encoder
@@ -28,9 +29,9 @@ class Encode:
     ... )
 
     Texts are in the column `text`, and titles, which come before them as in `toller.encode`, in the column `title`
-    if that is given. The vectors are float32, in the column `output`. `role` is document or query, `threads` is the
-    number of threads to compute in, 0 for as many as there are processors. The other arguments are those of
-    `toller.Encoder`.
+    if that is given; None, NaN and NA are no title. The vectors are float32, in the column `output`. `role` is
+    document or query, `threads` is the number of threads to compute in, 0 for as many as there are processors. The
+    other arguments are those of `toller.Encoder`.
     """
 
     def __init__(
@@ -54,10 +55,10 @@ class Encode:
 
     def __call__(self, batch: Any) -> Any:
         """The batch with a column of vectors."""
-        texts = _column(batch, self._text)
+        texts = _texts(batch, self._text)
         if self._title is not None:
-            titles = _column(batch, self._title)
-            pairs = zip(titles, texts, strict=True)
+            titles = ["" if is_missing(title) else title for title in _column(batch, self._title)]
+            pairs = zip(texts_of(titles, _name(self._title)), texts, strict=True)
             texts = [f"{title}{self._separator}{text}" if title else text for title, text in pairs]
         return _with_column(batch, self._output, self._encode(texts))
 
@@ -85,20 +86,30 @@ class Rerank:
 
     def __call__(self, batch: Any) -> Any:
         """The batch with a column of scores."""
-        pairs = list(zip(_column(batch, self._query), _column(batch, self._text), strict=True))
+        pairs = list(zip(_texts(batch, self._query), _texts(batch, self._text), strict=True))
         return _with_column(batch, self._output, self._model.predict(pairs))
 
 
-def _column(batch: Any, name: str) -> list[str]:
-    """The texts of a column of a batch: a dictionary of NumPy's arrays, or a table of Arrow's."""
+def _texts(batch: Any, name: str) -> list[str]:
+    """The texts of a column of a batch."""
+    return texts_of(_column(batch, name), _name(name))
+
+
+def _name(column: str) -> str:
+    """What messages call a column."""
+    return f"the column {column!r} of a batch"
+
+
+def _column(batch: Any, name: str) -> list[Any]:
+    """The values of a column of a batch: a dictionary of NumPy's arrays, or a table of Arrow's."""
     names = batch.keys() if isinstance(batch, Mapping) else getattr(getattr(batch, "schema", None), "names", None)
     if names is None:
         raise invalid(f"batches of {type(batch).__name__}", 'give batch_format="numpy" or "pyarrow"')
     if name not in names:
         raise invalid(f"a batch has no column {name!r}", f"there are {', '.join(names)}")
     column = batch[name]
-    texts: list[str] = column.tolist() if isinstance(batch, Mapping) else column.to_pylist()
-    return texts
+    values: list[Any] = column.tolist() if isinstance(batch, Mapping) else column.to_pylist()
+    return values
 
 
 def _with_column(batch: Any, name: str, numbers: NDArray[np.float32]) -> Any:
