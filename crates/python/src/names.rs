@@ -13,7 +13,7 @@ pub(crate) fn names(given: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<String
     }
     let items =
         given.try_iter().map_err(|_| wrong_type(given, &format!("a string of {what} or a list of them")))?;
-    let mut names = items.map(|item| Ok(item?.str()?.extract()?)).collect::<PyResult<Vec<String>>>()?;
+    let mut names = items.map(|item| item?.str()?.extract()).collect::<PyResult<Vec<String>>>()?;
     if given.is_instance_of::<PySet>() || given.is_instance_of::<PyFrozenSet>() {
         names.sort_unstable();
     }

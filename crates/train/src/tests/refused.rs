@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, TextPooling};
 use toller_ir::Explain;
 
 use super::run::{Toy, run, settings};
