@@ -295,6 +295,7 @@ fn nothing_of_others_is_overwritten() {
 fn unfinished_files_of_others_stay() {
     let workspace = workspace();
     let others = ["thesis.tmp", ".run.txt.k3Xw0b.tmp", "runs/.dense.run.k3Xw0b.tmp"];
+    fs::create_dir_all(workspace.path("work/runs")).unwrap();
     for other in others {
         workspace.write(&format!("work/{other}"), "mine");
     }
@@ -312,8 +313,8 @@ fn a_value_that_was_tried_before_is_up_to_date() {
     workspace.write(
         "k1.toml",
         "[variables]\nk1 = \"0.9\"\nrun = \"bm25-${k1}.run\"\n\n\
-         [steps.index]\ncommand = \"index\"\ncorpus = \"corpus.jsonl\"\nlanguage = \"en\"\noutput = \"index\"\n\n\
-         [steps.bm25]\ncommand = \"search\"\nsparse = \"index\"\nqueries = \"queries.tsv\"\nk1 = \"${k1}\"\n\
+         [steps.index]\ncommand = \"index\"\ncorpus = \"data/corpus.jsonl\"\nlanguage = \"en\"\noutput = \"index\"\n\n\
+         [steps.bm25]\ncommand = \"search\"\nsparse = \"index\"\nqueries = \"data/queries.jsonl\"\nk1 = \"${k1}\"\n\
          output = \"${run}\"\n",
     );
     let run = |k1: &str| done(&workspace.runs(&format!("run k1.toml --json --set k1={k1}")));
@@ -336,9 +337,10 @@ fn a_value_that_was_tried_before_is_up_to_date() {
 #[test]
 fn the_model_of_an_analyzer_is_an_input() {
     let workspace = workspace();
+    fs::create_dir(workspace.path("recipes")).unwrap();
     workspace.write(
         "recipes/pieces.toml",
-        "[steps.index]\ncommand = \"index\"\ncorpus = \"../corpus.jsonl\"\nanalyzer = \"wordpiece:model\"\n\
+        "[steps.index]\ncommand = \"index\"\ncorpus = \"../data/corpus.jsonl\"\nanalyzer = \"wordpiece:model\"\n\
          output = \"index\"\n",
     );
     workspace.add_fixture("tiny-bert");

@@ -178,5 +178,5 @@ fn what_does_not_change_is_written_as_it_is() {
     // What is used must be finite.
     let written = Parameters::of_file(&path).unwrap();
     assert!(written.get("used", &[2]).is_ok());
-    assert!(written.get("unused", &[2]).unwrap_err().to_string().contains("not finite"));
+    assert!(written.get("unused", &[2]).err().unwrap().to_string().contains("not finite"));
 }
