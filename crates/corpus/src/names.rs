@@ -30,7 +30,8 @@ struct Usual {
     text: &'static [&'static str],
 }
 
-/// The names of a passage's fields. The passages of MS MARCO v2 have a `pid`, and the `docid` of their document.
+/// The names of a passage's fields. The passages of MS MARCO v2 have a `pid`, and the `docid` of their
+/// document.
 const PASSAGE: Usual = Usual {
     id: &[
         "_id", "id", "pid", "docid", "doc_id", "doc-id", "docno", "passage_id", "passage-id", "doc_key",

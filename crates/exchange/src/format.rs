@@ -57,6 +57,16 @@ impl VectorFormat {
                     remedy: "decompress it first".into(),
                 })
             }
+            [0x89, b'H', b'D', b'F', ..] => Err(ExchangeError::Unsupported {
+                path: path.to_owned(),
+                what: "an HDF5 file".to_owned(),
+                remedy: "save its array of vectors with `numpy.save`".into(),
+            }),
+            [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Err(ExchangeError::Unsupported {
+                path: path.to_owned(),
+                what: "an Arrow file".to_owned(),
+                remedy: "write its table as Parquet, with `pyarrow.parquet.write_table`".into(),
+            }),
             [b'P', b'K', 3, 4, ..] => Err(ExchangeError::Unsupported {
                 path: path.to_owned(),
                 what: "a zip archive, as `numpy.savez` and `torch.save` write it".to_owned(),

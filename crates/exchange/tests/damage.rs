@@ -67,6 +67,33 @@ fn objects_are_refused_with_a_remedy() -> TestResult {
     Ok(())
 }
 
+/// What can be made readable in a step.
+#[test]
+fn other_formats_are_called_by_their_names() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    fs::create_dir(directory.path().join("pickles"))?;
+    let refused = |name: &str| {
+        let options = SourceOptions { ids: IdsFrom::Rows, ..SourceOptions::default() };
+        let error = Source::open(&[directory.path().join(name)], &options).err().ok_or("it was opened")?;
+        let remedy = error.remedy().ok_or("no remedy")?.to_string();
+        Ok::<_, Box<dyn std::error::Error>>((error.to_string(), remedy))
+    };
+    for (name, bytes, what, step) in [
+        ("v.h5", &b"\x89HDF\r\n\x1a\n\0\0"[..], "an HDF5 file", "numpy.save"),
+        ("v.feather", b"ARROW1\0\0\0\0", "an Arrow file", "write_table"),
+        ("v.npz", b"PK\x03\x04\0\0\0\0\0", "a zip archive", "numpy.save"),
+    ] {
+        fs::write(directory.path().join(name), bytes)?;
+        let (error, remedy) = refused(name)?;
+        assert!(error.contains(name) && error.contains(what), "{error}");
+        assert!(remedy.contains(step), "{remedy}");
+    }
+    let (error, remedy) = refused("pickles")?;
+    assert!(error.contains("a directory without Pyserini's files"), "{error}");
+    assert!(remedy.contains("name the files"), "{remedy}");
+    Ok(())
+}
+
 #[test]
 fn what_follows_is_an_error_where_nothing_may_follow() -> TestResult {
     for (name, has_ids) in FILES.iter().filter(|(name, _)| name.ends_with("npy") || name.ends_with("faiss")) {

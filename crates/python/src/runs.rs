@@ -7,13 +7,15 @@ use indexmap::IndexMap;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyMapping, PyType};
-use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, TrecRunWriter, read_qrels, read_run};
+use toller_corpus::{MaxPassage, QrelsFormat, ReadOptions, RunFormat, TrecRunWriter, read_qrels, read_run};
 use toller_files::{CompressedWriter, FileError};
 use toller_ir::RunEntry;
 
 use crate::error::Failed;
 use crate::mappings::{Grade, Mapped};
+use crate::models::at_least_one;
 use crate::paths::{input, wrong_type};
+use crate::whole::whole;
 use crate::work;
 
 /// What a system retrieved for each query: a mapping of query ids to the scores of documents by their ids.
@@ -73,6 +75,29 @@ impl Run {
             let written = writer.finish()?.finish().map_err(FileError::on("write", &path))?;
             Ok(written.commit()?)
         })
+    }
+
+    /// A run of documents instead of passages, each with the score of its best passage (MaxP). A document's id is
+    /// that of its passages up to the first `delimiter`; `hits` documents of each query are kept, or all.
+    #[pyo3(signature = (*, delimiter="#", hits=None))]
+    fn max_passage(
+        &self,
+        delimiter: &str,
+        #[pyo3(from_py_with = whole)] hits: Option<usize>,
+    ) -> PyResult<Self> {
+        if delimiter.is_empty() {
+            let hint = "name what separates a document's id from the rest of a passage's";
+            return Err(Failed::invalid("delimiter is empty").hint(hint).into());
+        }
+        let hits = at_least_one("hits", hits)?.unwrap_or(usize::MAX);
+        let max_passage = MaxPassage { delimiter: delimiter.to_owned(), hits };
+        let documents = |entries: &Vec<RunEntry>| {
+            let passages = entries.iter().map(|entry| (&entry.doc_id, entry.score));
+            max_passage.documents(passages).map(|(doc_id, score)| RunEntry { doc_id, score }).collect()
+        };
+        let queries = self.run.queries.iter().map(|(query, entries)| (query.clone(), documents(entries)));
+        let run = toller_ir::Run { tag: self.run.tag.clone(), queries: queries.collect() };
+        Ok(Self { run: Arc::new(run) })
     }
 
     /// The run's tag.

@@ -156,6 +156,17 @@ def test_runs_survive_their_files(tmp_path: Path, name: str) -> None:
     assert again == run and again.tag == "mine"
 
 
+def test_passages_become_documents() -> None:
+    run = toller.Run({"q": {"a#1": 3.0, "b#1": 2.5, "a#2": 2.0, "c": 1.0}, "none": {}}, tag="mine")
+    documents = run.max_passage()
+    assert documents.to_dict() == {"q": {"a": 3.0, "b": 2.5, "c": 1.0}, "none": {}}
+    assert list(documents["q"]) == ["a", "b", "c"] and documents.tag == "mine"
+    assert run.max_passage(hits=2).to_dict() == {"q": {"a": 3.0, "b": 2.5}, "none": {}}
+    assert run.max_passage(delimiter="::") == run
+    with pytest.raises(toller.InvalidArgument, match="delimiter is empty"):
+        run.max_passage(delimiter="")
+
+
 def test_bad_lines_have_their_place(tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
     path.write_text("q1 Q0 d1 1 3.5 t\nq1 Q0 d2 2 much t\n")

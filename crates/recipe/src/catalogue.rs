@@ -61,7 +61,7 @@ pub enum Takes {
     Cache,
     /// A model: a directory, or a name.
     Model,
-    /// The same after this prefix; other values are no models.
+    /// The same after this prefix. Other values do not name a model.
     ModelAfter(&'static str),
 }
 

@@ -41,7 +41,6 @@ pub fn merge<W: Write>(
         Some(first) => first.header().clone(),
         None => return Err(MergeError::Missing { missing: vec![1], of: 1 }),
     };
-    let mut hits = 0;
     loop {
         if stop.load(Ordering::Relaxed) {
             return Err(MergeError::Stopped);
@@ -51,7 +50,7 @@ pub fn merge<W: Write>(
             records.extend(part.next_record()?);
         }
         let Some(first) = records.first() else {
-            return Ok(Merged { shards: of, queries, k, documents, hits });
+            return Ok(Merged { shards: of, queries, k, documents, hits: run.hits() });
         };
         // As many as there are parts: all have the same number of queries.
         if let Some((other, what)) =
@@ -60,7 +59,6 @@ pub fn merge<W: Write>(
             return Err(foreign(parts, other, what));
         }
         let best = best_of(&records, usize::try_from(k).unwrap_or(usize::MAX));
-        hits += best.len() as u64;
         run.write_query(
             &first.query,
             best.iter().map(|(hit, share, place)| (records[*share].id(*place), hit.score)),

@@ -12,6 +12,7 @@ pub mod fusion;
 pub mod help;
 pub mod id_lines;
 pub mod input;
+pub mod max_passage;
 pub mod model;
 pub mod number;
 pub mod outputs;

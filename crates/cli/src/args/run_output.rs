@@ -6,6 +6,7 @@ use std::path::Path;
 use toller_corpus::{RunWriteError, TrecRunWriter, is_trec_run};
 use toller_shares::is_partial_run;
 
+use super::max_passage::MaxPassageArgs;
 use super::paths::{Inputs, OutputPath};
 use super::replacing::OverwriteArgs;
 use crate::error::UsageError;
@@ -26,6 +27,9 @@ pub struct RunOutputArgs {
     /// run)
     #[arg(long)]
     tab_separated: bool,
+
+    #[command(flatten)]
+    passages: MaxPassageArgs,
 
     #[command(flatten)]
     overwrite: OverwriteArgs,
@@ -78,13 +82,17 @@ impl RunOutputArgs {
     ) -> crate::Result<T> {
         self.output()?.write(ui, |to, name| {
             let mut run = self.writer(to, name)?;
+            if let Some(max_passage) = self.passages.max_passage() {
+                run = run.max_passage(max_passage);
+            }
             let filled = fill(&mut run)?;
+            self.passages.warn_if_idle(&run, ui);
             run.finish()?;
             Ok(filled)
         })
     }
 
-    /// A writer of a run in the same format, to a file of this name.
+    /// A writer of a run in the same format, to a file of this name. Passages stay passages.
     pub fn writer<W: Write>(&self, to: W, name: &Path) -> Result<TrecRunWriter<W>, RunWriteError> {
         self.tagged_writer(to, name, &self.tag)
     }

@@ -53,7 +53,7 @@ pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
         for FusedQuery { query_id, hits } in &fused {
             output.write_query(query_id, hits.iter().copied())?;
         }
-        Ok((fused.len(), fused.iter().map(|query| query.hits.len()).sum()))
+        Ok((fused.len(), output.hits()))
     })?;
     report(args, queries, hits, ui)
 }
@@ -66,7 +66,7 @@ pub fn check_runs(runs: &[InputPath]) -> Result<(), UsageError> {
     Ok(())
 }
 
-fn report(args: &FuseArgs, queries: usize, hits: usize, ui: &Ui) -> crate::Result<()> {
+fn report(args: &FuseArgs, queries: usize, hits: u64, ui: &Ui) -> crate::Result<()> {
     let (runs, output) = (args.runs.len(), args.output.name());
     let (of, found) = (counted(queries, "query"), counted(hits, "hit"));
     ui.status(format!("fused {runs} runs of {of} by {}: {found} in {output}", args.method));

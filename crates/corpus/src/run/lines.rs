@@ -1,7 +1,7 @@
 //! The lines of a TREC run.
 
 use super::score::Digits;
-use super::{RunWriteError, Score};
+use super::{MaxPassage, RunWriteError, Score};
 use crate::error::{BadKind, Wrong, excerpt};
 
 /// How the lines of a run are written.
@@ -9,6 +9,7 @@ use crate::error::{BadKind, Wrong, excerpt};
 pub(super) struct Lines {
     pub(super) tag: String,
     pub(super) separator: char,
+    pub(super) max_passage: Option<MaxPassage>,
 }
 
 impl Lines {
@@ -18,12 +19,30 @@ impl Lines {
         lines: &mut String,
         query: &str,
         hits: impl IntoIterator<Item = (D, S)>,
-    ) -> Result<(), RunWriteError> {
+    ) -> Result<Appended, RunWriteError> {
+        let mut given = 0;
+        let hits = hits.into_iter().inspect(|_| given += 1);
+        let written = match &self.max_passage {
+            None => self.append_hits(lines, query, hits),
+            Some(max_passage) => self.append_hits(lines, query, max_passage.documents(hits)),
+        }?;
+        Ok(Appended { given, written })
+    }
+
+    /// Returns how many there are.
+    fn append_hits<D: AsRef<str>, S: Into<Score>>(
+        &self,
+        lines: &mut String,
+        query: &str,
+        hits: impl IntoIterator<Item = (D, S)>,
+    ) -> Result<u64, RunWriteError> {
         let tab = self.separator;
         self.check_id("query", query)?;
         let (head, tail) = (format!("{query}{tab}Q0{tab}"), format!("{tab}{}\n", self.tag));
         let (mut ranks, mut scores) = (itoa::Buffer::new(), Digits::default());
-        for (rank, (document, score)) in (1_u64..).zip(hits) {
+        let mut rank = 0;
+        for (document, score) in hits {
+            rank += 1;
             let (document, score) = (document.as_ref(), score.into());
             self.check_id("document", document)?;
             if !score.is_finite() {
@@ -38,7 +57,7 @@ impl Lines {
             lines.push_str(scores.of(score));
             lines.push_str(&tail);
         }
-        Ok(())
+        Ok(rank)
     }
 
     fn check_id(&self, what: &'static str, id: &str) -> Result<(), RunWriteError> {
@@ -54,6 +73,22 @@ impl Lines {
         } else {
             Ok(())
         }
+    }
+}
+
+/// Hits of a query.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Appended {
+    /// Those that were given: passages, where documents are written.
+    pub(super) given: u64,
+    /// Those that were written.
+    pub(super) written: u64,
+}
+
+impl std::ops::AddAssign for Appended {
+    fn add_assign(&mut self, other: Self) {
+        self.given += other.given;
+        self.written += other.written;
     }
 }
 

@@ -9,8 +9,8 @@ use toller_ir::{
     Command, ErrorPlace, Explain, Query, Ranking, Remedy, Run, RunEntry, Searcher, Setting, remedy,
 };
 
-use super::Score;
-use super::lines::Lines;
+use super::lines::{Appended, Lines};
+use super::{MaxPassage, Score};
 
 /// Why a run cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +82,7 @@ pub struct TrecRunWriter<W: Write> {
     lines: Lines,
     /// The lines of the last query, kept for its memory.
     buffer: String,
+    appended: Appended,
 }
 
 impl<W: Write> TrecRunWriter<W> {
@@ -93,8 +94,8 @@ impl<W: Write> TrecRunWriter<W> {
         if tag.is_empty() || tag.contains(char::is_whitespace) {
             return Err(RunWriteError::Tag(tag.to_owned()));
         }
-        let lines = Lines { tag: tag.to_owned(), separator: ' ' };
-        Ok(Self { writer, name: name.into(), lines, buffer: String::new() })
+        let lines = Lines { tag: tag.to_owned(), separator: ' ', max_passage: None };
+        Ok(Self { writer, name: name.into(), lines, buffer: String::new(), appended: Appended::default() })
     }
 
     /// Separates the columns by tabs, so that identifiers may hold spaces inside (not tabs or line breaks).
@@ -104,6 +105,23 @@ impl<W: Write> TrecRunWriter<W> {
     pub fn tab_separated(mut self) -> Self {
         self.lines.separator = '\t';
         self
+    }
+
+    /// Writes the documents of the passages that are given.
+    #[must_use]
+    pub fn max_passage(mut self, max_passage: MaxPassage) -> Self {
+        self.lines.max_passage = Some(max_passage);
+        self
+    }
+
+    /// The hits that were written.
+    pub fn hits(&self) -> u64 {
+        self.appended.written
+    }
+
+    /// Whether any hit was left out because its document was already there.
+    pub fn has_folded(&self) -> bool {
+        self.appended.given > self.appended.written
     }
 
     /// Writes the hits of a query, best first; ranks count from one.
@@ -116,7 +134,7 @@ impl<W: Write> TrecRunWriter<W> {
         hits: impl IntoIterator<Item = (D, S)>,
     ) -> Result<(), RunWriteError> {
         self.buffer.clear();
-        self.lines.append(&mut self.buffer, query, hits)?;
+        self.appended += self.lines.append(&mut self.buffer, query, hits)?;
         self.writer.write_all(self.buffer.as_bytes()).map_err(|error| self.failed(error))
     }
 
@@ -162,18 +180,20 @@ impl<W: Write> TrecRunWriter<W> {
         &mut self,
         queries: &[T],
         hits: impl Fn(&T) -> usize,
-        append: impl Fn(&Lines, &mut String, &T) -> Result<(), RunWriteError> + Sync,
+        append: impl Fn(&Lines, &mut String, &T) -> Result<Appended, RunWriteError> + Sync,
     ) -> Result<(), RunWriteError> {
         let format = &self.lines;
         let most = queries.iter().map(hits).max().unwrap_or_default();
         for round in queries.chunks((HITS_PER_ROUND / most.max(1)).max(1)) {
             let lines = |query: &T| {
                 let mut lines = String::new();
-                append(format, &mut lines, query).map(|()| lines)
+                append(format, &mut lines, query).map(|appended| (lines, appended))
             };
-            let made: Vec<Result<String, RunWriteError>> = round.par_iter().map(lines).collect();
-            for lines in made {
-                self.writer.write_all(lines?.as_bytes()).map_err(|error| self.failed(error))?;
+            let made: Vec<Result<(String, Appended), RunWriteError>> = round.par_iter().map(lines).collect();
+            for made in made {
+                let (lines, appended) = made?;
+                self.writer.write_all(lines.as_bytes()).map_err(|error| self.failed(error))?;
+                self.appended += appended;
             }
         }
         Ok(())

@@ -117,7 +117,7 @@ impl Source {
         let mut dims: Vec<(usize, Precision)> = Vec::new();
         let mut rows = 0_u64;
         for (number, path) in paths.iter().enumerate() {
-            let path = in_pyserini_directory(path);
+            let path = in_pyserini_directory(path)?;
             let kind = Kind::open(&path, number, options)?;
             rows = rows.saturating_add(kind.rows());
             if let Some(shape) = kind.dim_and_precision() {
@@ -269,14 +269,17 @@ impl Kind {
     }
 }
 
-/// The vectors in a directory of Pyserini's; other paths stay as they are.
-fn in_pyserini_directory(path: &Path) -> PathBuf {
-    let embeddings = path.join("embeddings.jsonl");
-    match path.is_dir() {
-        true if embeddings.is_file() => embeddings,
-        true => path.join("index"),
-        false => path.to_owned(),
+/// The vectors in a directory of Pyserini's; paths of other things than directories stay as they are.
+fn in_pyserini_directory(path: &Path) -> Result<PathBuf, ExchangeError> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
     }
+    let files = ["embeddings.jsonl", "index"].map(|file| path.join(file));
+    files.into_iter().find(|file| file.is_file()).ok_or_else(|| ExchangeError::Unsupported {
+        path: path.to_owned(),
+        what: "a directory without Pyserini's files (`index` and `docid`, or `embeddings.jsonl`)".to_owned(),
+        remedy: "name the files of vectors in it, in their order".into(),
+    })
 }
 
 fn ids_of_matrix(path: &Path, number: usize, options: &SourceOptions) -> Result<MatrixIds, ExchangeError> {

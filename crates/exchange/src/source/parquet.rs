@@ -34,11 +34,13 @@ impl ParquetVectors {
         let file = open_regular(path).map_err(FileError::on("open", path))?;
         let reader = guarded(path, || SerializedFileReader::new(file))?;
         let schema = reader.metadata().file_metadata().schema_descr();
-        let (id, _) = find(path, schema, id_column, &ID_NAMES, |column| {
+        let (id, _) = find(path, schema, id_column, &ID_NAMES, "strings or integers", |column| {
             (schema.column(column).max_rep_level() == 0).then_some(())
         })?;
         let (vector, precision) =
-            find(path, schema, vector_column, &VECTOR_NAMES, |column| Precision::of(&schema.column(column)))?;
+            find(path, schema, vector_column, &VECTOR_NAMES, "lists of floats", |column| {
+                Precision::of(&schema.column(column))
+            })?;
         let mut opened = Self { path: path.to_owned(), reader, id, vector, precision, dim: None };
         opened.dim = opened.first_dim()?;
         Ok(opened)
@@ -108,6 +110,7 @@ fn find<T>(
     schema: &SchemaDescriptor,
     given: Option<&str>,
     usual: &[&str],
+    kind: &str,
     of_kind: impl Fn(usize) -> Option<T>,
 ) -> Result<(usize, T), ExchangeError> {
     let names = given.as_ref().map_or(usual, std::slice::from_ref);
@@ -118,8 +121,11 @@ fn find<T>(
         columns.find_map(|column| Some((column, of_kind(column)?)))
     };
     names.iter().find_map(of_name).ok_or_else(|| {
-        let columns: Vec<_> = schema.columns().iter().map(|column| column.path().string()).collect();
-        let what = format!("it has no column {}; it has {}", names.join(" or "), columns.join(", "));
+        let columns: Vec<&str> = schema.root_schema().get_fields().iter().map(|field| field.name()).collect();
+        let what = match names.iter().find(|name| columns.contains(name)) {
+            Some(name) => format!("its column {name} does not hold {kind}"),
+            None => format!("it has no column {}; it has {}", names.join(" or "), columns.join(", ")),
+        };
         let remedy = remedy!(
             "name the columns with `{}` (strings or integers) and `{}` (lists of floats)",
             Setting::IdColumn,

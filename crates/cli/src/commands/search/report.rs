@@ -20,7 +20,8 @@ pub(super) struct Report<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) queries: usize,
-    hits: usize,
+    /// Hits in the run.
+    pub(super) hits: u64,
     unfound: Unfound,
     /// Vectors that the scans nominated for all queries together; 0 if no vectors were scanned.
     nominated: usize,
@@ -33,7 +34,7 @@ impl Found {
     pub(super) fn add(&mut self, queries: &[Query], rankings: &[Ranking], nominated: &[usize]) {
         self.queries += queries.len();
         for (query, ranking) in queries.iter().zip(rankings) {
-            self.hits += ranking.hits.len();
+            self.hits += ranking.hits.len() as u64;
             self.unfound.note(&query.id, ranking.hits.len());
         }
         self.nominated += nominated.iter().sum::<usize>();
