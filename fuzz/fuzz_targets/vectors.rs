@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let formats = VectorFormat::ALL;
     let options = SourceOptions {
         format: formats.get(usize::from(choice >> 1) % (formats.len() + 1)).copied(),
-        ids: if choice & 1 == 0 { IdsFrom::Beside } else { IdsFrom::Rows },
+        ids: if choice & 1 == 0 { IdsFrom::NextTo } else { IdsFrom::Rows },
         ..SourceOptions::default()
     };
     if let Ok(source) = Source::open(&[path], &options) {

@@ -23,7 +23,7 @@ fn workspace() -> Workspace {
 }
 
 /// The steps in the order of the report, with their state.
-pub fn states(finished: &Finished) -> Vec<(String, String)> {
+pub(crate) fn states(finished: &Finished) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let report = finished.json();
     let steps = report["steps"].as_array().unwrap();
@@ -31,7 +31,7 @@ pub fn states(finished: &Finished) -> Vec<(String, String)> {
 }
 
 /// The steps that were carried out.
-pub fn done(finished: &Finished) -> Vec<String> {
+pub(crate) fn done(finished: &Finished) -> Vec<String> {
     states(finished).into_iter().filter(|(_, state)| state == "done").map(|(step, _)| step).collect()
 }
 
