@@ -43,8 +43,8 @@ impl<F> Default for ReadOptions<F> {
     }
 }
 
-/// What [`skip_bad_lines`](ReadOptions::skip_bad_lines) skipped: a count by kind, and the first few. And which
-/// files had no identifiers.
+/// What [`skip_bad_lines`](ReadOptions::skip_bad_lines) skipped: a count by kind, and the first few. And
+/// which files had no identifiers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkipReport {
     counts: BTreeMap<BadKind, u64>,

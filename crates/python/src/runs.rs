@@ -77,8 +77,9 @@ impl Run {
         })
     }
 
-    /// A run of documents instead of passages, each with the score of its best passage (MaxP). A document's id is
-    /// that of its passages up to the first `delimiter`; `hits` documents of each query are kept, or all.
+    /// A run of documents instead of passages, each with the score of its best passage (MaxP). A document's
+    /// id is that of its passages up to the first `delimiter`; `hits` documents of each query are kept, or
+    /// all.
     #[pyo3(signature = (*, delimiter="#", hits=None))]
     fn max_passage(
         &self,

@@ -65,8 +65,8 @@ impl Store {
     }
 
     /// Writes arrays as a store, and opens it. `ids` are strings or integers from any iterable that has an
-    /// order. `vectors` is [rows, numbers] of float32, float16 or float64, which is rounded to float32. What is
-    /// in C's order and not of float64 is not copied: nobody may write to the array meanwhile.
+    /// order. `vectors` is [rows, numbers] of float32, float16 or float64, which is rounded to float32. What
+    /// is in C's order and not of float64 is not copied: nobody may write to the array meanwhile.
     ///
     /// `model` is the encoder that made them; without it, searches do not know which model queries need.
     /// `role` is passage or query, `store_dtype` is f32, f16 or bf16.

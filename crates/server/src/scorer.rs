@@ -95,8 +95,8 @@ impl Scorer {
         &self.scheduler.work().model
     }
 
-    /// The pairs of a query and each of the texts, of which at most `text_tokens` are kept, unless these could
-    /// not be scored before the deadline. The query is tokenized once.
+    /// The pairs of a query and each of the texts, of which at most `text_tokens` are kept, unless these
+    /// could not be scored before the deadline. The query is tokenized once.
     pub(crate) async fn pairs(
         self: &Arc<Self>,
         query: String,

@@ -12,8 +12,8 @@ use super::special::Specials;
 use super::vocabulary::word_piece;
 use crate::TokenizerError;
 
-/// Opens the tokenizer of a folder, with the flags and tokens of `tokenizer_config.json`: `tokenizer.json`, else
-/// what older models have: `vocab.txt`, `vocab.json` with `merges.txt`, a SentencePiece model.
+/// Opens the tokenizer of a folder, with the flags and tokens of `tokenizer_config.json`: `tokenizer.json`,
+/// else what older models have: `vocab.txt`, `vocab.json` with `merges.txt`, a SentencePiece model.
 pub(super) fn open(
     folder: &Path,
     config: &TokenizerConfig,

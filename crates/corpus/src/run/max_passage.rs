@@ -5,8 +5,8 @@ use std::collections::HashSet;
 /// How hits that are passages become hits that are documents: each document has the score of its best passage
 /// (MaxP; Dai and Callan 2019).
 ///
-/// As in Anserini, a document's identifier is that of its passages up to the first delimiter. The identifier of a
-/// document that is one passage may be without.
+/// As in Anserini, a document's identifier is that of its passages up to the first delimiter. An identifier
+/// without one is that of a document of one passage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaxPassage {
     /// What separates the document's identifier from the rest; not empty.

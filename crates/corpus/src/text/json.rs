@@ -179,8 +179,8 @@ impl<'de> Object<'de> {
         })
     }
 
-    /// Takes the fields with these names. If several of them are there and not null, the first name counts. If
-    /// there is none, the first name in any other case does.
+    /// Takes the fields with these names. If several of them are there and not null, the first name counts.
+    /// If there is none, the first name in any other case does.
     pub(crate) fn take(&mut self, names: &[impl AsRef<str>]) -> Result<Option<Loose<'de>>, Wrong> {
         let mut first = None;
         for name in names.iter().map(AsRef::as_ref) {

@@ -15,8 +15,8 @@ use utoipa::openapi::{Components, OpenApi as Described, PathItem, RefOr};
 ))]
 pub(super) struct Document;
 
-/// Adds what the routes leave open: what they answer, which other names they have, and which keys they take if
-/// there are any.
+/// Adds what the routes leave open: what they answer, which other names they have, and which keys they take
+/// if there are any.
 pub(super) fn complete(document: &mut Described, aliases: &[(&str, &str)], has_keys: bool) {
     document.paths.paths.values_mut().flat_map(operations).for_each(describe_answers);
     for (alias, route) in aliases {

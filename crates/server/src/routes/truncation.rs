@@ -30,8 +30,8 @@ pub(super) enum Place {
     End,
 }
 
-/// What happens to long texts, by the fields `truncate` and, of vLLM, `truncate_prompt_tokens`: -1 cuts texts to
-/// the model's length. What is shorter is refused.
+/// What happens to long texts, by the fields `truncate` and, of vLLM, `truncate_prompt_tokens`: -1 cuts texts
+/// to the model's length. What is shorter is refused.
 pub(super) fn cut(
     limits: &Limits,
     truncate: Option<Truncate>,

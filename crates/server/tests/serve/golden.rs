@@ -63,8 +63,8 @@ fn every_route_answers_as_written() {
     assert!(missing.is_empty(), "no golden request for {missing:?}");
 }
 
-/// Every body that the OpenAPI document describes has fields, and an example that is answered in the shape that
-/// it describes.
+/// Every body that the OpenAPI document describes has fields, and an example that is answered in the shape
+/// that it describes.
 #[test]
 fn the_examples_of_the_document_are_answered() {
     let server = Running::start();

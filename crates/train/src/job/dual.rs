@@ -64,8 +64,8 @@ impl DualRun {
     }
 }
 
-/// The similarity of a model: cosine for unit vectors, whose inner product it is, else what its files say, else
-/// dot.
+/// The similarity of a model: cosine for unit vectors, whose inner product it is, else what its files say,
+/// else dot.
 fn own_similarity(encoder: &DualEncoder) -> Similarity {
     if encoder.tower(Role::Query).normalizes() {
         return Similarity::Cosine;

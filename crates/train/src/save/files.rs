@@ -26,8 +26,8 @@ fn is_of_sentence_transformers(name: &str) -> bool {
     name == MODULES || name == "config_sentence_transformers.json" || name.starts_with("sentence_")
 }
 
-/// The small files of a model's directory. With `modules`, also those of sentence-transformers, and those in the
-/// folders of its modules.
+/// The small files of a model's directory. With `modules`, also those of sentence-transformers, and those in
+/// the folders of its modules.
 fn small_files(directory: &Path, modules: bool) -> Result<Vec<PathBuf>, TrainError> {
     let mut folders = BTreeSet::from([PathBuf::new()]);
     if modules {

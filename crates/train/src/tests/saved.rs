@@ -43,8 +43,8 @@ fn load(model: &Path) -> DualEncoder {
     DualEncoder::load(model, &LoadOptions::default()).unwrap()
 }
 
-/// A copy of the repository's model with these modules after its transformer, by folder and class. Its pooling
-/// is in the first folder.
+/// A copy of the repository's model with these modules after its transformer, by folder and class. Its
+/// pooling is in the first folder.
 fn with_modules(to: &Path, modules: &[(&str, &str)]) {
     for (name, bytes) in
         toller_testing::files(&toller_testing::repository("tests/fixtures/tiny-bert")).unwrap()
