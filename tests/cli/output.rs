@@ -165,6 +165,25 @@ fn completions_for_every_shell() {
 }
 
 #[test]
+fn help_says_more_than_the_summary() {
+    let workspace = Workspace::new();
+    for (command, says) in [
+        ("fuse", "Ties are broken by the rank in the first run"),
+        ("eval", "A judged query that is missing from a run counts as zero"),
+        ("tune alpha", "Among weights of equal value the smallest is chosen"),
+        ("store pull", "Every file is verified"),
+        ("annotate vote", "A grade wins if"),
+    ] {
+        let words = |flag: &str| {
+            let help = workspace.runs(&format!("{command} {flag}")).stdout;
+            help.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(words("--help").contains(says), "{}", words("--help"));
+        assert!(!words("-h").contains(says), "{}", words("-h"));
+    }
+}
+
+#[test]
 fn help_names_every_flag_of_the_command_line() {
     const COMMANDS: &[(&str, &str)] = &[
         ("", "--json --verbose --quiet --threads --version"),

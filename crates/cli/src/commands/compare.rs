@@ -15,12 +15,12 @@ use crate::error::UsageError;
 use crate::printable::write_printable;
 use crate::ui::Ui;
 
-/// Compares every run with every other one, or all with a baseline.
+/// Compare runs by significance tests, effect sizes and power.
 ///
-/// For each pair of runs and each measure: the mean difference with its interval, the size of the effect (d),
-/// wins, ties and losses, and the p-values of the tests. "needs" is the number of queries on which a t-test
-/// would find an effect of this size, and "shows" the smallest difference that it would find on these
-/// queries.
+/// Every run is compared with every other one, or all with a baseline. For each pair of runs and each
+/// measure: the mean difference with its interval, the size of the effect (d), wins, ties and losses, and the
+/// p-values of the tests. "needs" is the number of queries on which a t-test would find an effect of this
+/// size, and "shows" the smallest difference that it would find on these queries.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CompareArgs {
     #[command(flatten)]

@@ -20,11 +20,12 @@ use crate::error::{Context, Remedied, UsageError, of_csv};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Measures runs at several depths, as in the papers' figures of the effect of depth.
+/// Measure runs at several depths of cutting or reranking.
 ///
-/// A run is cut at each depth. With --first-stage the runs are rerankings of that run: at depth N the first N
-/// of its documents are reranked, and the others follow in its order. So one deep reranking shows the result
-/// of shallower ones. R@1000 of several runs shows what each stage of a pipeline still finds.
+/// The papers have such figures of the effect of depth. A run is cut at each depth. With --first-stage the
+/// runs are rerankings of that run: at depth N the first N of its documents are reranked, and the others
+/// follow in its order. So one deep reranking shows the result of shallower ones. R@1000 of several runs
+/// shows what each stage of a pipeline still finds.
 #[derive(Debug, clap::Args)]
 pub struct DepthArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin

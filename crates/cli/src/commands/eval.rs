@@ -9,10 +9,10 @@ use crate::args::statistics::{StatisticsArgs, check_compared, with_baseline};
 use crate::error::UsageError;
 use crate::ui::Ui;
 
-/// Measures runs against relevance judgments, as trec_eval does.
+/// Evaluate runs against relevance judgments, as trec_eval does.
 ///
-/// Measures are written as nDCG@10, RR(rel=2)@10, AP, R@100; trec_eval's names are understood too.
-/// A judged query that is missing from a run counts as zero. Ties are broken by document id, descending.
+/// Measures are written as nDCG@10, RR(rel=2)@10, AP, R@100; trec_eval's names are understood too. A judged
+/// query that is missing from a run counts as zero. Ties are broken by document id, descending.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EvalArgs {
     #[command(flatten)]

@@ -10,7 +10,7 @@ use crate::args::runs::RunInputArgs;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
-/// Fuses the runs of several systems for the same queries.
+/// Fuse the runs of several systems into one.
 ///
 /// Ties are broken by the rank in the first run, then in the second, and so on. Scores of the fused run fall
 /// strictly. A query that is missing from a run is fused from the others.

@@ -9,9 +9,10 @@ use crate::error::{Failure, UsageError};
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
-/// Merges what `toller search --shard` wrote into the run of one machine, byte for byte.
+/// Merge the partial runs of a search in shards into one machine's run.
 ///
-/// Every shard is needed once. Shards of different stores, queries or options are refused.
+/// The run is that of a search on one machine, byte for byte. Every shard is needed once. Shards of different
+/// stores, queries or options are refused.
 #[derive(Debug, clap::Args)]
 pub struct MergeArgs {
     /// Partial runs of all shards, in any order

@@ -24,7 +24,7 @@ use crate::engine;
 use crate::error::{Context, Failure, Remedied, UsageError};
 use crate::ui::Ui;
 
-/// Takes negatives for training from what was retrieved for judged queries.
+/// Take negatives for training from what was retrieved.
 ///
 /// Queries without a relevant document are left out. Relevant documents are never used as negatives; with
 /// --corpus, neither are copies of their text. Of several runs, a document has its best rank. With --scores,

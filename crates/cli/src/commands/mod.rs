@@ -56,37 +56,25 @@ pub enum Command {
     IndexInfo(index_info::IndexInfoArgs),
     /// Retrieve documents for queries and write a TREC run, or show the hits of typed words
     Search(Box<search::SearchArgs>),
-    /// Merge the partial runs of a search in shards into one machine's run
     Merge(merge::MergeArgs),
-    /// Score the best hits of a run again with cross-encoders
     Rerank(Box<rerank::RerankArgs>),
-    /// Search and rerank in one command, with both stages at the same time
     Retrieve(Box<retrieve::RetrieveArgs>),
-    /// Fuse the runs of several systems into one
     Fuse(fuse::FuseArgs),
     /// Show the terms that an analyzer makes of texts
     Analyze(analyze::AnalyzeArgs),
-    /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
-    /// Measure the full ranking of stores, without a run
     Ranks(Box<ranks::RanksArgs>),
-    /// Measure whether runs retrieve passages that contain an answer
     Accuracy(Box<accuracy::AccuracyArgs>),
-    /// Compare runs by significance tests, effect sizes and power
     Compare(compare::CompareArgs),
-    /// Measure runs at several depths of cutting or reranking
     Depth(depth::DepthArgs),
-    /// Show where one run loses against another, query by query
     Diff(Box<diff::DiffArgs>),
     /// Serve models and searches over HTTP
     Serve(Box<serve::ServeArgs>),
-    /// Compare runs on a web page: measures, significance, figures, queries with their texts
     Report(Box<report::ReportArgs>),
     /// Let people judge what runs retrieved: packages, agreement, the vote
     Annotate(annotate::AnnotateArgs),
     /// Compare two sets of judgments, or judge what runs retrieved by answers
     Qrels(qrels::QrelsArgs),
-    /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
     /// Train a dual encoder, a cross-encoder or a token classifier
     #[command(subcommand)]
@@ -105,16 +93,13 @@ pub enum Command {
     Bench(bench::BenchCommand),
     /// Convert a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory
     Convert(convert::ConvertArgs),
-    /// Run a recipe: the steps of an experiment and its expected measures
     Run(run::RunArgs),
-    /// Compare published figures with what recipes measured, on a page
     Reproduce(reproduce::ReproduceArgs),
     /// Build a benchmark's collection, queries and judgments
     #[command(subcommand)]
     Data(data::DataCommand),
     /// Check that this machine computes a model's vectors correctly
     Verify(verify::VerifyArgs),
-    /// List the known models, or show one
     Models(models::ModelsArgs),
     /// Show what this build and this machine can do
     Doctor,

@@ -11,7 +11,9 @@ use crate::error::UsageError;
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Lists the names that `--model` knows, or shows everything that one stands for: pooling, prompts, lengths.
+/// List the known models, or show one.
+///
+/// `--model` takes their names. Each stands for a model on Hugging Face with its pooling, prompts and lengths.
 #[derive(Debug, clap::Args)]
 pub struct ModelsArgs {
     /// The name of a model, or its Hugging Face id

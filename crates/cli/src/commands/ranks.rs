@@ -21,11 +21,12 @@ use crate::ui::Ui;
 /// Queries between two steps of the progress bar: enough that reading the vectors again costs nothing.
 const QUERIES_PER_BLOCK: usize = 4096;
 
-/// Measures the full ranking of stores by the rank of each query's best relevant document, as ReQA does.
+/// Measure the full ranking of stores, without a run.
 ///
-/// A run would need a line for each query and document. Instead, the documents that score above the best
-/// relevant one are counted. Neither scores nor rankings are kept, so memory grows with neither. Vectors are
-/// compared on the CPU. Documents of the same score share the mean of their ranks.
+/// Each query has the rank of its best relevant document, as in ReQA. A run would need a line for each query
+/// and document. Instead, the documents that score above the best relevant one are counted. Neither scores
+/// nor rankings are kept, so memory grows with neither. Vectors are compared on the CPU. Documents of the
+/// same score share the mean of their ranks.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("dense", |dense| dense.required(true)))]
 pub struct RanksArgs {

@@ -20,7 +20,7 @@ use crate::args::texts::TextsArgs;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
-/// Compares runs on a web page: measures, significance, figures, and queries with their texts.
+/// Compare runs on a web page: measures, significance, figures, queries with their texts.
 ///
 /// The page is one file that loads nothing. The first measure is the one of the figures about queries. The
 /// baseline is the first run, unless --baseline names another. --data writes the numbers as CSV and JSON.

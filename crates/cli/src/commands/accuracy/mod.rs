@@ -16,11 +16,12 @@ use crate::args::runs::{RunInputArgs, run_names};
 use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 
-/// Measures whether runs retrieve passages that contain an answer, as DPR and EntityQuestions do.
+/// Measure whether runs retrieve passages that contain an answer.
 ///
-/// A question is answered at k if the text of one of the first k passages contains one of its answers. A
-/// question without results is not answered. The collection is read once, and no text is kept. DPR's results
-/// have questions, answers and texts themselves: without --queries and --corpus, those are taken.
+/// As in DPR and EntityQuestions: a question is answered at k if the text of one of the first k passages
+/// contains one of its answers. A question without results is not answered. The collection is read once, and
+/// no text is kept. DPR's results have questions, answers and texts themselves: without --queries and
+/// --corpus, those are taken.
 #[derive(Debug, clap::Args)]
 pub struct AccuracyArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader), or folders with DPR's results for each file of

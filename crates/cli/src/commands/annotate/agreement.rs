@@ -11,8 +11,9 @@ use crate::error::Remedied;
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Measures how far annotators agree: the share of equal grades, Fleiss' kappa, and Cohen's kappa of each
-/// two.
+/// Measure how far the annotators of filled sheets agree.
+///
+/// By the share of equal grades, Fleiss' kappa, and Cohen's kappa of each two.
 #[derive(Debug, clap::Args)]
 pub struct AgreementArgs {
     #[command(flatten)]

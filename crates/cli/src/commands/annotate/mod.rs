@@ -17,11 +17,8 @@ pub struct AnnotateArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum Step {
-    /// Pool the first documents of runs, and write them as packages to judge
     Packages(Box<packages::PackagesArgs>),
-    /// Measure how far the annotators of filled sheets agree
     Agreement(agreement::AgreementArgs),
-    /// Make judgments of filled sheets by a vote
     Vote(vote::VoteArgs),
 }
 

@@ -17,10 +17,11 @@ use crate::args::texts::TextsArgs;
 use crate::error::{Remedied, of_csv};
 use crate::ui::Ui;
 
-/// Pools the first documents of runs, and writes them as packages: a page or a sheet for each.
+/// Pool the first documents of runs, and write them as packages to judge.
 ///
-/// The order within a package says nothing about ranks. The documents of a query come together. A page keeps
-/// the grades in the browser and saves them as CSV; a sheet has an empty column grade.
+/// A package is a page or a sheet. The order within a package says nothing about ranks. The documents of a
+/// query come together. A page keeps the grades in the browser and saves them as CSV; a sheet has an empty
+/// column grade.
 #[derive(Debug, clap::Args)]
 pub struct PackagesArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader)

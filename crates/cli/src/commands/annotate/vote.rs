@@ -10,11 +10,11 @@ use crate::args::replacing::{JUDGMENTS, OverwriteArgs, is_judgments};
 use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 
-/// Makes judgments of filled sheets by a vote, as TREC qrels.
+/// Make judgments of filled sheets by a vote.
 ///
-/// A grade wins if it has at least --votes votes and more than any other. Pairs on which no grade wins are
-/// left out of the judgments. --undecided lists them, for another annotator: `toller annotate packages
-/// --pairs`.
+/// They are written as TREC qrels. A grade wins if it has at least --votes votes and more than any other.
+/// Pairs on which no grade wins are left out of the judgments. --undecided lists them, for another annotator:
+/// `toller annotate packages --pairs`.
 #[derive(Debug, clap::Args)]
 pub struct VoteArgs {
     #[command(flatten)]

@@ -18,7 +18,6 @@ pub enum BenchCommand {
     Encode(encode::BenchEncodeArgs),
     /// Measure reranking: pairs a second by depth, and the latency of one query
     Rerank(rerank::BenchRerankArgs),
-    /// Measure retrieval and reranking of your own queries, by stage: all together, and one query alone
     Retrieve(Box<retrieve::BenchRetrieveArgs>),
     /// Measure exact search: time against vectors, queries and k, compared with the machine's limits
     Search(search::BenchSearchArgs),

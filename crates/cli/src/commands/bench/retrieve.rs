@@ -26,7 +26,7 @@ use crate::ui::Ui;
 const USAGE: &str = "\
 toller bench retrieve [OPTIONS] --rerank <M>... --corpus <FILE>...";
 
-/// Measures what `toller retrieve` does, with its flags and your own queries.
+/// Measure retrieval and reranking of your own queries, by stage: all together, and one query alone.
 ///
 /// All queries together are searched and reranked at the same time, so the times of the stages overlap. A
 /// query alone goes through one stage after the other. The run is written to a temporary file.

@@ -22,7 +22,7 @@ use crate::error::{UsageError, of_csv};
 use crate::printable::write_printable;
 use crate::ui::Ui;
 
-/// Compares two runs query by query, for an analysis of errors.
+/// Show where one run loses against another, query by query.
 ///
 /// The queries on which the second run loses most come first. Each is shown with its relevant documents,
 /// their ranks in both runs, and the first documents of both runs side by side. The page (--format html) and

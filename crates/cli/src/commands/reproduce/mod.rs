@@ -16,7 +16,7 @@ use crate::commands::run::{Outlook, work_directory};
 use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
-/// Compares published figures with what recipes measured here, on a page.
+/// Compare published figures with what recipes measured, on a page.
 ///
 /// Reads the recipes of a folder, their figures, and what `toller run` left in the recipes' folders. Nothing
 /// is run, and nothing is downloaded. Each figure has the command that measures it, the published value, the

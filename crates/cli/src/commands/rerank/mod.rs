@@ -30,7 +30,7 @@ const USAGE: &str = "\
 toller rerank [OPTIONS] --run <RUN> --queries <FILE>... --model <M>...
                      --corpus <FILE>... --output <RUN>";
 
-/// Scores the best hits of a run again with cross-encoders.
+/// Score the best hits of a run again with cross-encoders.
 ///
 /// The first --depth hits of each query are ordered by their new score, ties by their order in the run; the
 /// others follow in their order. Scores of the new run fall strictly. Scores are kept as they are computed:

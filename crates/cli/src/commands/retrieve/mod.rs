@@ -36,11 +36,12 @@ toller retrieve [OPTIONS] --rerank <M>... --corpus <FILE>...
 /// The flag of the cross-encoders' maximum length; --max-length is the first stage's.
 const RERANK_MAX_LENGTH: &str = "--rerank-max-length";
 
-/// Retrieves and reranks: `toller search` and `toller rerank` in one, with the same result.
+/// Search and rerank in one command, with both stages at the same time.
 ///
-/// Reranking starts with the first queries while the others are searched. --model and its flags are for the
-/// dense first stage, --rerank names the cross-encoders. Scores are kept as they are computed: after an
-/// interruption, the same command searches again but does not score again.
+/// The run is that of `toller search` and then `toller rerank`. Reranking starts with the first queries while
+/// the others are searched. --model and its flags are for the dense first stage, --rerank names the
+/// cross-encoders. Scores are kept as they are computed: after an interruption, the same command searches
+/// again but does not score again.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE)]
 pub struct RetrieveArgs {

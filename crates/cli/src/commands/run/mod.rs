@@ -20,7 +20,7 @@ use self::report::{Done, Report};
 use crate::interrupt;
 use crate::ui::Ui;
 
-/// Runs a recipe: the steps of an experiment and its expected measures.
+/// Run a recipe: the steps of an experiment and its expected measures.
 ///
 /// A step whose inputs, options and outputs did not change is skipped. Fails if a measure is outside its
 /// tolerance. docs/recipes.md describes the format.

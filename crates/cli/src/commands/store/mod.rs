@@ -22,13 +22,10 @@ pub enum StoreCommand {
     /// Show what stores hold, finished or not
     Info(info::InfoArgs),
     Plot(plot::PlotArgs),
-    /// Send a store to S3, Google Cloud Storage or Azure
     Push(push::PushArgs),
-    /// Fetch a store from S3, Google Cloud Storage or Azure
     Pull(pull::PullArgs),
     /// Give finished stores int8 codes, which searches for few queries read instead of the vectors
     Quantize(quantize::QuantizeArgs),
-    /// Say which parts of a store are missing; exit status 0 if it is complete
     Status(status::StatusArgs),
     /// Verify every checksum of stores, and name what is damaged
     Verify(verify::VerifyArgs),

@@ -5,9 +5,10 @@ use crate::args::paths::OutputPath;
 use crate::objects;
 use crate::ui::Ui;
 
-/// Fetches a store, finished or not, from a folder of an object store, and verifies every file by the
-/// checksum in its manifest. Files that are there already are not fetched again, and damaged ones are
-/// replaced.
+/// Fetch a store from S3, Google Cloud Storage or Azure.
+///
+/// The store may be unfinished. Every file is verified by the checksum in the manifest. Files that are there
+/// already are not fetched again, and damaged ones are replaced.
 #[derive(Debug, clap::Args)]
 pub struct PullArgs {
     /// Folder: s3://BUCKET/PATH, gs://BUCKET/PATH or az://CONTAINER/PATH

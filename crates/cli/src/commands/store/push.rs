@@ -5,11 +5,13 @@ use crate::args::paths::InputPath;
 use crate::objects;
 use crate::ui::Ui;
 
-/// Sends a store, finished or not, to a folder of an object store: its files first, with checksums, then the
-/// manifest that lists them. Files that arrived earlier are not sent again.
+/// Send a store to S3, Google Cloud Storage or Azure.
 ///
-/// Of two writers with different stores one gets an error. A store in parts may be sent by the machines
-/// that have the parts.
+/// The store may be unfinished. Its files are sent first, with checksums, then the manifest that lists them.
+/// Files that arrived earlier are not sent again.
+///
+/// Of two writers with different stores one gets an error. A store in parts may be sent by the machines that
+/// have the parts.
 #[derive(Debug, clap::Args)]
 pub struct PushArgs {
     /// Store

@@ -6,7 +6,7 @@ use crate::args::paths::InputPath;
 use crate::error::Remedied;
 use crate::ui::Ui;
 
-/// Says which parts of a store are there and which are missing; the exit status is 0 if it is complete.
+/// Say which parts of a store are missing; exit status 0 if it is complete.
 ///
 /// A store in parts needs no further step: once all parts are complete, it is opened as one store. Files,
 /// those of codes too, must be there with their whole length; `toller store verify` reads them and compares

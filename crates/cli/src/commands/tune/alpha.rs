@@ -16,10 +16,10 @@ use crate::commands::fuse::check_runs;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
-/// Tries every weight of the second run; the first has weight 1: first + A * second.
+/// Tune the weight of the second of two runs that are fused.
 ///
-/// Among weights of equal value the smallest is chosen. The value is what `toller eval` gives for the output
-/// of `toller fuse` with the same flags and --alpha.
+/// Every weight A is tried: first + A * second. Among weights of equal value the smallest is chosen. The
+/// value is what `toller eval` gives for the output of `toller fuse` with the same flags and --alpha.
 #[derive(Debug, clap::Args)]
 pub struct AlphaArgs {
     /// The run of weight 1 and the weighed run: sparse, then dense, as in Mr. TyDi

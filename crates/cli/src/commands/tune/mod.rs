@@ -13,7 +13,6 @@ use crate::ui::Ui;
 pub enum TuneCommand {
     /// Tune BM25's k1 and b
     Bm25(bm25::Bm25Args),
-    /// Tune the weight of the second of two runs that are fused
     Alpha(alpha::AlphaArgs),
 }
 
