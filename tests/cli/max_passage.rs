@@ -92,6 +92,9 @@ fn shards_are_merged_into_documents() {
     workspace
         .toller(&format!("{search} --output other.run --shard 1/2 --max-passage"))
         .fails(2, &["--max-passage", "--shard"]);
+    workspace
+        .toller(&format!("{search} --output other.run --shard 1/2 --max-passage-hits 1"))
+        .fails(2, &["--max-passage-hits", "--shard"]);
 }
 
 #[test]
@@ -100,10 +103,16 @@ fn a_delimiter_that_no_passage_has_is_noticed() {
     let search = "search --sparse index --queries queries.jsonl --k 20 --output run";
     let changed = workspace.runs(&format!("{search} --max-passage"));
     assert!(!changed.stderr.contains("warning"), "{}", changed.stderr);
+    // Each document has one hit.
+    let changed = workspace.runs(&format!("{search} --max-passage --max-passage-hits 1"));
+    assert!(!changed.stderr.contains("warning"), "{}", changed.stderr);
     workspace
         .runs(&format!("{search} --max-passage --max-passage-delimiter :: --overwrite"))
         .says(["--max-passage changed nothing", "\"::\""]);
     workspace.toller(&format!("{search} --max-passage-delimiter ::")).fails(2, &["--max-passage"]);
+    for shown in ["city --max-passage-hits 1", "city --max-passage-delimiter ::"] {
+        workspace.toller(&format!("search --sparse index {shown}")).fails(2, &["cannot be used with"]);
+    }
     let mut empty = workspace.command(&format!("{search} --max-passage --max-passage-delimiter"));
     crate::support::Finished::new(empty.arg("").output().unwrap()).fails(2, &["--max-passage-delimiter"]);
 }

@@ -330,6 +330,29 @@ fn a_value_that_was_tried_before_is_up_to_date() {
     workspace.toller("run k1.toml").fails(1, &["k1.toml:2", "no variable \"b\" before \"a\""]);
 }
 
+/// Of a step with an output of its own for each value and another that all values share, the last value made
+/// the shared one.
+#[test]
+fn a_value_whose_output_another_value_has_overwritten_is_tried_again() {
+    let workspace = workspace();
+    workspace.write(
+        "tune.toml",
+        "[variables]\nk = \"1\"\n\n\
+         [steps.index]\ncommand = \"index\"\ncorpus = \"data/corpus.jsonl\"\nlanguage = \"en\"\noutput = \"index\"\n\n\
+         [steps.tune]\ncommand = \"tune bm25\"\nsparse = \"index\"\nqueries = \"data/queries.jsonl\"\n\
+         qrels = \"data/qrels.txt\"\nmeasure = \"R@${k}\"\nk1 = \"0.9\"\nb = \"0.4,0.5\"\nformat = \"json\"\n\
+         plot = \"plot-${k}.svg\"\nstdout = \"tuned.json\"\n",
+    );
+    let run = |k: &str| done(&workspace.runs(&format!("run tune.toml --json --set k={k}")));
+    assert_eq!(run("1"), ["index", "tune"]);
+    let first = workspace.read("tune.work/tuned.json");
+    assert_eq!(run("5"), ["tune"]);
+    assert!(workspace.read("tune.work/tuned.json") != first);
+    assert_eq!(run("1"), ["tune"]);
+    assert!(workspace.read("tune.work/tuned.json") == first);
+    assert_eq!(run("1"), [""; 0]);
+}
+
 /// The tokens of a model are the terms of an index.
 #[test]
 fn the_model_of_an_analyzer_is_an_input() {

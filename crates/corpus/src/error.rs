@@ -310,6 +310,22 @@ const EXCERPT_CHARS: usize = 60;
 
 /// A quoted excerpt of `bytes`: shortened, on one line, with control characters escaped.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    format!("\"{}\"", shortened(bytes))
+}
+
+/// The names of fields or columns, for a message: the first of them, each shortened.
+pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let mut names = names.into_iter();
+    let mut shown: Vec<String> = names.by_ref().take(SHOWN).map(|name| shortened(name.as_bytes())).collect();
+    let others = names.count();
+    if others > 0 {
+        shown.push(format!("and {others} more"));
+    }
+    shown.join(", ")
+}
+
+fn shortened(bytes: &[u8]) -> String {
     // Four bytes a character at most, and one to see that there is more.
     let head = bytes.get(..EXCERPT_CHARS * 4 + 4).unwrap_or(bytes);
     let text = String::from_utf8_lossy(head);
@@ -317,12 +333,20 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
     if head.len() < bytes.len() || text.chars().nth(EXCERPT_CHARS).is_some() {
         shown.push('…');
     }
-    format!("\"{shown}\"")
+    shown
 }
 
 #[cfg(test)]
 mod tests {
-    use super::excerpt;
+    use super::{excerpt, listed};
+
+    #[test]
+    fn a_list_of_names_is_short() {
+        assert_eq!(listed(["a", "b"]), "a, b");
+        assert_eq!(listed(["x".repeat(61).as_str()]), "x".repeat(60) + "…");
+        let names = vec!["c"; 23];
+        assert_eq!(listed(names), "c, ".repeat(20) + "and 3 more");
+    }
 
     #[test]
     fn an_excerpt_is_short_and_printable() {

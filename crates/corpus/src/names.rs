@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toller_ir::{Setting, remedy};
 
-use crate::error::CorpusError;
+use crate::error::{CorpusError, listed};
 use crate::text::header_index;
 
 /// The names of a file's fields or columns, where they are not usual ones.
@@ -43,10 +43,13 @@ const PASSAGE: Usual = Usual {
 
 /// The names of a query's fields.
 const QUERY: Usual = Usual {
-    id: &["_id", "id", "qid", "query_id", "query-id", "question_id", "topic_id", "topic-id", "topic"],
+    id: &["_id", "id", "qid", "query_id", "query-id", "question_id"],
     title: &[],
     text: &["text", "query", "question"],
 };
+
+/// More names of a query's identifier in the header of a table. In records, a topic is often a subject.
+const TOPIC: [&str; 3] = ["topic_id", "topic-id", "topic"];
 
 /// The names to look for, those that count first before the others.
 #[derive(Clone, Debug)]
@@ -80,10 +83,19 @@ impl ColumnNames {
         self.or(&PASSAGE)
     }
 
-    /// The names to look for in queries, which have no titles.
+    /// The names to look for in the records of queries, which have no titles.
     #[must_use]
     pub fn in_queries(&self) -> Names {
         Names { title: Vec::new(), ..self.or(&QUERY) }
+    }
+
+    /// The names to look for in a table's header.
+    pub(crate) fn in_header_of_queries(&self) -> Names {
+        let mut names = self.in_queries();
+        if !names.id_is_given {
+            names.id.extend(TOPIC.map(str::to_owned));
+        }
+        names
     }
 
     /// The given names, and the usual ones for what is not given.
@@ -141,8 +153,8 @@ impl Names {
         format: &'static str,
         cells: &[impl AsRef<str>],
     ) -> CorpusError {
-        let found = cells.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
-        if format == "csv" && cells.len() == 1 && found.contains(';') {
+        let found = listed(cells.iter().map(AsRef::as_ref));
+        if format == "csv" && cells.len() == 1 && cells.iter().any(|cell| cell.as_ref().contains(';')) {
             let reason = "the separator is ;, and must be a comma";
             let remedy = remedy!(
                 "separate the columns by commas, or by tabs and name the format with {}",

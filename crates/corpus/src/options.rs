@@ -6,7 +6,7 @@ use std::fmt;
 use toller_ir::counted;
 
 use crate::ColumnNames;
-use crate::error::{BadKind, BadRecord, CorpusError};
+use crate::error::{BadKind, BadRecord, CorpusError, listed};
 
 /// How to read a file of a kind whose formats are `F`.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl NumberedQueries {
         };
         format!(
             "{file} {have} queries are numbered from 0 (fields: {}; {setting} names one)",
-            fields.join(", ")
+            listed(fields.iter().map(String::as_str))
         )
     }
 }

@@ -45,10 +45,12 @@ enum Queries {
     Read(Files),
 }
 
-/// Whether there is nothing that a reader would refuse: blank identifiers or texts, and duplicates.
+/// Whether there is nothing that a reader might refuse: unusual identifiers, blank texts, and duplicates.
 fn are_plain(queries: &[(String, String)]) -> bool {
     let mut seen = HashSet::with_capacity(queries.len());
-    let is_plain = |(id, text): &(String, String)| !id.trim().is_empty() && !text.trim().is_empty();
+    let is_usual =
+        |id: &str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+    let is_plain = |(id, text): &(String, String)| is_usual(id) && !text.trim().is_empty();
     queries.iter().all(|query| is_plain(query) && seen.insert(query.0.as_str()))
 }
 

@@ -42,7 +42,7 @@ pub(super) struct StepState {
     pub(super) outputs: BTreeMap<PathBuf, Option<Checksum>>,
 }
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl State {
     /// Reads what a folder remembers; nothing if there is no file, or one of another version.

@@ -122,6 +122,10 @@ impl Work {
         }
         let made_of = self.made_of(step, models)?;
         let Some(before) = self.state.of(step).cloned() else { return Ok(Status::New) };
+        // The same step with another value has written it since.
+        if step.outputs().any(|output| !before.outputs.contains_key(output)) {
+            return Ok(Status::New);
+        }
         if before.made_of != made_of {
             return Ok(Status::Changed(differences(&before.made_of, &made_of)));
         }

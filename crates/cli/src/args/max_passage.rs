@@ -34,12 +34,11 @@ impl MaxPassageArgs {
         })
     }
 
-    /// Warns of a run that has all passages, which is so if the delimiter is another.
+    /// Warns of a run without passages: the delimiter may be another.
     pub fn warn_if_idle(&self, run: &TrecRunWriter<impl Write>, ui: &Ui) {
-        if self.max_passage && run.hits() > 0 && !run.has_folded() {
+        if self.max_passage && run.hits() > 0 && !run.has_passages() {
             ui.warning(format!(
-                "--max-passage changed nothing: no two hits of a query are passages of one document, if {:?} ends a \
-                 document's id (--max-passage-delimiter)",
+                "--max-passage changed nothing: no hit's id has {:?}; --max-passage-delimiter names what it has",
                 self.max_passage_delimiter
             ));
         }

@@ -10,7 +10,7 @@ use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
 use crate::collection::source::PassageSource;
-use crate::error::{BadKind, CorpusError, Wrong};
+use crate::error::{BadKind, CorpusError, Wrong, listed};
 use crate::names::either;
 use crate::parquet::file::ParquetFile;
 use crate::parquet::{Column, Value};
@@ -58,8 +58,8 @@ impl ParquetPassages {
             leaves.map(|(leaf, column)| (leaf, column.path().string())).unzip();
         let find = |names: &[String]| leaves.get(column_index(&columns_of_table, names)?).copied();
         let there = || {
-            let columns = schema.columns().iter().map(|column| column.path().string());
-            format!("; it has {}", columns.collect::<Vec<_>>().join(", "))
+            let fields = schema.root_schema().get_fields().iter();
+            format!("; it has {}", listed(fields.map(|field| field.name())))
         };
         let missing = |names: &[String]| {
             let (file, message) = (file.name().to_owned(), format!("no column {}{}", either(names), there()));

@@ -7,7 +7,7 @@ use toller_files::{Input, InputReader};
 use toller_ir::{Position, Qrels};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::error::{BadKind, CorpusError, Wrong, excerpt};
+use crate::error::{BadKind, CorpusError, Wrong, excerpt, listed};
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::parquet::file::ParquetFile;
@@ -194,7 +194,7 @@ const EXPECTED: &str = "a JSON object with query-id, corpus-id and score";
 fn of_fields(mut fields: Object<'_>) -> Result<Judgment<'static>, Wrong> {
     let mut field = |names: &[&str], what: &str| {
         fields.take(names)?.ok_or_else(|| {
-            let found = format!("no {what} among {}", fields.names().collect::<Vec<_>>().join(", "));
+            let found = format!("no {what} among {}", listed(fields.names()));
             Wrong::new(BadKind::MissingColumn, found, "query-id, corpus-id and score")
         })
     };

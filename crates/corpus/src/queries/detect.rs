@@ -51,7 +51,7 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat
     // An empty file holds no queries in any format; the reader says so.
     let Some(first) = lines.first() else { return Ok(QueryFormat::Tsv) };
     let cells: Vec<&str> = first.split('\t').collect();
-    let names = columns.in_queries();
+    let names = columns.in_header_of_queries();
     // The reader says which column of a header is missing.
     if names.of_header(&cells).is_some() || names.begin_header(&cells) && cells.len() > 1 {
         return Ok(QueryFormat::Tsv);

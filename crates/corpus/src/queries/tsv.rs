@@ -17,7 +17,7 @@ pub(crate) fn read_columns(
     columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let (names, file) = (columns.in_queries(), reader.input().to_string());
+    let (names, file) = (columns.in_header_of_queries(), reader.input().to_string());
     let mut missing = None;
     // The indexes of identifier and text, and the number of columns; unknown until the first line.
     let mut layout: Option<(usize, usize, usize)> = None;
@@ -61,7 +61,7 @@ pub(crate) fn read_csv(
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
     const EXPECTED: &str = "the columns of the file's header";
-    let (names, file) = (columns.in_queries(), reader.input().to_string());
+    let (names, file) = (columns.in_header_of_queries(), reader.input().to_string());
     let mut layout: Option<(usize, usize, usize)> = None;
     for_each_row(QuotedRows::new(reader, max_bytes, ','), sink, |fields, _| {
         let Some((id, text, width)) = layout else {

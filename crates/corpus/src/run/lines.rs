@@ -20,13 +20,15 @@ impl Lines {
         query: &str,
         hits: impl IntoIterator<Item = (D, S)>,
     ) -> Result<Appended, RunWriteError> {
-        let mut given = 0;
-        let hits = hits.into_iter().inspect(|_| given += 1);
-        let written = match &self.max_passage {
-            None => self.append_hits(lines, query, hits),
-            Some(max_passage) => self.append_hits(lines, query, max_passage.documents(hits)),
-        }?;
-        Ok(Appended { given, written })
+        let Some(max_passage) = &self.max_passage else {
+            return Ok(Appended { hits: self.append_hits(lines, query, hits)?, passages: 0 });
+        };
+        let mut passages = 0;
+        let hits = hits.into_iter().inspect(|(id, _)| {
+            passages += u64::from(max_passage.document(id.as_ref()) != id.as_ref());
+        });
+        let hits = self.append_hits(lines, query, max_passage.documents(hits))?;
+        Ok(Appended { hits, passages })
     }
 
     /// Returns how many there are.
@@ -76,19 +78,19 @@ impl Lines {
     }
 }
 
-/// Hits of a query.
+/// What was appended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Appended {
-    /// Those that were given: passages, where documents are written.
-    pub(super) given: u64,
-    /// Those that were written.
-    pub(super) written: u64,
+    /// Lines.
+    pub(super) hits: u64,
+    /// Hits that gave way to their documents.
+    pub(super) passages: u64,
 }
 
 impl std::ops::AddAssign for Appended {
     fn add_assign(&mut self, other: Self) {
-        self.given += other.given;
-        self.written += other.written;
+        self.hits += other.hits;
+        self.passages += other.passages;
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 /// (MaxP; Dai and Callan 2019).
 ///
 /// As in Anserini, a document's identifier is that of its passages up to the first delimiter. An identifier
-/// without one is that of a document of one passage.
+/// without one, or with nothing before it, is that of a document of one passage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaxPassage {
     /// What separates the document's identifier from the rest; not empty.
@@ -19,7 +19,9 @@ impl MaxPassage {
     /// The identifier of the document that has the passage.
     #[must_use]
     pub fn document<'a>(&self, passage: &'a str) -> &'a str {
-        passage.split_once(&self.delimiter).map_or(passage, |(document, _)| document)
+        // A run can hold no identifier that is empty or ends with white space.
+        let document = passage.split_once(&self.delimiter).map(|(document, _)| document.trim_end());
+        document.filter(|document| !document.is_empty()).unwrap_or(passage)
     }
 
     /// The documents of a query's passages. Passages come best first, and so do documents.
@@ -33,5 +35,24 @@ impl MaxPassage {
             seen.insert(document.clone()).then_some((document, score))
         });
         documents.take(self.hits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MaxPassage;
+
+    #[test]
+    fn documents_have_identifiers_that_a_run_can_hold() {
+        let max_passage = MaxPassage { delimiter: "#".to_owned(), hits: 3 };
+        let document = |passage| max_passage.document(passage);
+        assert_eq!(document("d1#2"), "d1");
+        assert_eq!(document("d1#2#3"), "d1");
+        assert_eq!(document("d1"), "d1");
+        assert_eq!(document("d 1 #2"), "d 1");
+        assert_eq!(document("#2"), "#2");
+        let passages = [("a#1", 5), ("a#0", 4), ("b", 3), ("#1", 2), ("c#1", 1)];
+        let documents: Vec<_> = max_passage.documents(passages).collect();
+        assert_eq!(documents, [("a".to_owned(), 5), ("b".to_owned(), 3), ("#1".to_owned(), 2)]);
     }
 }

@@ -116,12 +116,12 @@ impl<W: Write> TrecRunWriter<W> {
 
     /// The hits that were written.
     pub fn hits(&self) -> u64 {
-        self.appended.written
+        self.appended.hits
     }
 
-    /// Whether any hit was left out because its document was already there.
-    pub fn has_folded(&self) -> bool {
-        self.appended.given > self.appended.written
+    /// Whether any hit was a passage in place of which its document was written.
+    pub fn has_passages(&self) -> bool {
+        self.appended.passages > 0
     }
 
     /// Writes the hits of a query, best first; ranks count from one.

@@ -110,36 +110,6 @@ fn damaged_sentencepiece_models_are_errors() {
     assert!(error.remedy().unwrap().to_string().contains("save_pretrained"), "{error}");
 }
 
-/// Without token types, a pair's are those of a single text.
-#[test]
-fn types_of_pairs_are_those_that_transformers_gives() {
-    let types = |config: Value| {
-        let folder = with_config("bert", &config);
-        load(folder.path()).unwrap().tokenize_pair("a city", "of the").unwrap().type_ids
-    };
-    let bert = types(json!({"tokenizer_class": "BertTokenizer"}));
-    assert!(bert.contains(&1) && types(json!({})) == bert, "{bert:?}");
-    let names = |names: &[&str]| json!({"tokenizer_class": "BertTokenizer", "model_input_names": names});
-    assert_eq!(types(names(&["input_ids", "token_type_ids", "attention_mask"])), bert);
-    for config in [
-        names(&["input_ids", "attention_mask"]),
-        json!({"tokenizer_class": "DistilBertTokenizer"}),
-        json!({"tokenizer_class": "PreTrainedTokenizerFast"}),
-    ] {
-        assert!(types(config.clone()).iter().all(|kind| *kind == 0), "{config}");
-    }
-}
-
-#[test]
-fn a_type_without_an_embedding_is_refused_before_the_first_pair() {
-    let template = json!({"tokenizer_class": "BertTokenizer"});
-    let folder = with_config("bert", &template).set("config.json", "type_vocab_size", json!(1));
-    let error = load(folder.path()).err().unwrap();
-    let message = error.to_string();
-    assert!(message.contains("the type 1, but the model has 1 token type"), "{message}");
-    assert!(error.remedy().unwrap().to_string().contains("model_input_names"));
-}
-
 /// As in transformers 5.24, which leaves out what `model_input_names` does not have.
 #[test]
 fn pairs_have_token_types_where_transformers_gives_them() {

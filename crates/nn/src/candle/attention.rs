@@ -60,7 +60,11 @@ impl CandleAttention {
         change: impl Fn(Tensor, &[usize]) -> Result<Tensor, NnError>,
     ) -> Result<Tensor, NnError> {
         check_width("attention", qkv.dim(1)?, self.attention.input_width())?;
-        let groups = batch.groups.iter().map(|group| {
+        let Attention { heads, head_size, .. } = self.attention;
+        if qkv.dim(0)? == 0 {
+            return Ok(qkv.narrow(1, 0, heads * head_size)?);
+        }
+        let groups = batch.groups.iter().filter(|group| group.length > 0).map(|group| {
             let change = |weights| change(weights, &group.sequences);
             self.attend(&batch.gather(qkv, group)?, group, change)
         });
@@ -76,9 +80,6 @@ impl CandleAttention {
     ) -> Result<Tensor, NnError> {
         let Attention { heads, key_heads, head_size, .. } = self.attention;
         let (count, n) = (group.sequences.len(), group.length);
-        if n == 0 {
-            return Ok(qkv.zeros_like()?.reshape((0, heads * head_size))?);
-        }
         // `[sequences, heads, length, head size]`.
         let part = |first: usize, heads: usize| {
             let part = qkv.narrow(2, first * head_size, heads * head_size)?;

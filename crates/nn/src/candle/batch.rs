@@ -26,8 +26,8 @@ pub(super) struct Group {
     pub(super) length: usize,
     /// Their numbers in the batch.
     pub(super) sequences: Vec<usize>,
-    /// The tokens of each sequence.
-    tokens: Tensor,
+    /// The tokens of each sequence, if there are any.
+    tokens: Option<Tensor>,
 }
 
 impl CandleBatch {
@@ -65,7 +65,9 @@ impl CandleBatch {
                 }
             }
             let sequences = of_length.into_iter().map(|(index, _)| index).collect();
-            groups.push(Group { length, sequences, tokens: upload(tokens)? });
+            // A GPU can neither keep nor compute nothing.
+            let tokens = (length > 0).then(|| upload(tokens)).transpose()?;
+            groups.push(Group { length, sequences, tokens });
         }
         Ok(Self {
             rows,
@@ -98,8 +100,11 @@ impl CandleBatch {
 
     /// The tokens' states of a group: `[sequences, length, width]`.
     pub(super) fn gather(&self, x: &Tensor, group: &Group) -> candle_core::Result<Tensor> {
-        // Sequences of one length are together already.
-        let states = if self.groups.len() == 1 { x.clone() } else { x.index_select(&group.tokens, 0)? };
+        let states = match &group.tokens {
+            Some(tokens) if self.groups.len() > 1 => x.index_select(tokens, 0)?,
+            // Sequences of one length are together already.
+            _ => x.clone(),
+        };
         states.reshape((group.sequences.len(), group.length, x.dim(1)?))
     }
 

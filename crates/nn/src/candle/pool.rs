@@ -9,13 +9,12 @@ use crate::Pooling;
 /// `[sequences, poolings * width]`.
 pub(super) fn pool(x: &Tensor, batch: &CandleBatch, poolings: &[Pooling], skipped: usize) -> Result<Tensor> {
     let groups = batch.groups.iter().map(|group| {
-        let states = batch.gather(x, group)?;
         let left = group.length.saturating_sub(skipped);
         if left == 0 {
             let shape = (group.sequences.len(), poolings.len() * x.dim(1)?);
             return Tensor::zeros(shape, x.dtype(), x.device());
         }
-        let states = states.narrow(1, skipped, left)?;
+        let states = batch.gather(x, group)?.narrow(1, skipped, left)?;
         let rows = poolings.iter().map(|&pooling| of_one_length(pooling, &states, skipped));
         Tensor::cat(&rows.collect::<Result<Vec<_>>>()?, 1)
     });

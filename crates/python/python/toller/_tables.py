@@ -162,8 +162,8 @@ def _named(rows: Mapping[Any, Any], names: Names) -> Iterator[Any]:
 def _keys(fields: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
     """The fields that have these names, first those that are written as the name, then those in any other case."""
     yield from (name for name in names if name in fields)
-    keys = {str(key).lower(): key for key in fields}
-    yield from (keys[name.lower()] for name in names if name.lower() in keys)
+    for name in names:
+        yield from (key for key in fields if str(key).lower() == name.lower())
 
 
 def _field(fields: Mapping[str, Any], names: Sequence[str]) -> Any:

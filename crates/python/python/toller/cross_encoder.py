@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from toller._arguments import check_device, refuse, to_torch
-from toller._texts import listed, texts_of
+from toller._texts import is_missing, listed, texts_of
 from toller._toller import PairScorer
 from toller.encoder import Progress
 from toller.errors import invalid
@@ -98,7 +98,9 @@ class CrossEncoder(PairScorer):
         check_device(device, self._made_with[1]["device"], self.on_cpu)
         rows = listed(inputs, "pairs", "zip(df['query'], df['text'])")
         are_texts = [isinstance(text, str) for text in rows]
-        is_one = are_texts == [True, True] and not isinstance(inputs, str)
+        # A missing text is named below.
+        is_pair = len(rows) == 2 and all(isinstance(text, str) or is_missing(text) for text in rows)
+        is_one = is_pair and any(are_texts) and not isinstance(inputs, str)
         if any(are_texts) and not is_one:
             raise invalid("texts in place of pairs", "give pairs of a query and a passage")
         scores: Any = self.scores(_pairs([rows] if is_one else rows), progress=show_progress_bar)

@@ -11,7 +11,7 @@ use toller_encoder::Compute;
 use toller_engine::Device;
 use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes};
 use toller_simd::Isa;
-use toller_topk::cuda::DeviceSearch;
+use toller_topk::cuda::{DevicePlan, DeviceSearch};
 use toller_topk::{IpTopkError, IpTopkOptions, Scan, TopK};
 
 use super::options::BenchOptions;
@@ -179,14 +179,30 @@ impl Machine {
     }
 
     /// Bytes that a scan reads.
-    pub(super) fn scanned_bytes(&self, source: &Source, case: &Case) -> usize {
-        match (&self.devices, case.scan) {
-            (None, scan) => source.scanned_bytes(case.vectors, scan),
-            // One byte per number, a scale and two norms.
-            (Some(_), Scan::Int8) => case.vectors * (source.dim + 12),
-            // The numbers as stored, and a norm.
-            (Some(_), _) => case.vectors * (source.dim * source.dtype.size() + 4),
-        }
+    pub(super) fn scanned_bytes(&mut self, source: &Source, case: &Case) -> Result<usize, BenchError> {
+        let Some(index) = self.load(source, case)? else {
+            return Ok(source.scanned_bytes(case.vectors, case.scan));
+        };
+        // One byte per number, a scale and two norms; or the numbers as stored, and a norm. A device without
+        // room for codes scans what is stored.
+        let (coded, stored) = (source.dim + 12, source.dim * source.dtype.size() + 4);
+        let of_device = |plan: &DevicePlan| plan.rows as usize * if plan.codes > 0 { coded } else { stored };
+        Ok(index.plans().map(of_device).sum())
+    }
+
+    /// The vectors of a case on the devices; nothing on the CPU.
+    fn load(&mut self, source: &Source, case: &Case) -> Result<Option<&DeviceSearch>, BenchError> {
+        let Some(devices) = &self.devices else { return Ok(None) };
+        let is_loaded =
+            |(vectors, scan, _): &(usize, Scan, DeviceSearch)| (*vectors, *scan) == (case.vectors, case.scan);
+        let loaded = match self.loaded.take().filter(is_loaded) {
+            Some(loaded) => loaded,
+            None => {
+                let collection = source.collection(case.vectors)?;
+                (case.vectors, case.scan, DeviceSearch::new(devices, &collection, case.scan, &|_| {})?)
+            }
+        };
+        Ok(Some(&self.loaded.insert(loaded).2))
     }
 
     pub(super) fn search(
@@ -195,19 +211,11 @@ impl Machine {
         case: &Case,
         queries: &[f32],
     ) -> Result<TopK, BenchError> {
-        let Some(devices) = &self.devices else {
+        let Some(index) = self.load(source, case)? else {
             return source.search(case.vectors, queries, case.k, case.scan);
         };
         let collection = source.collection(case.vectors)?;
-        let is_loaded =
-            |(vectors, scan, _): &(usize, Scan, DeviceSearch)| (*vectors, *scan) == (case.vectors, case.scan);
-        let loaded = match self.loaded.take().filter(is_loaded) {
-            Some(loaded) => loaded,
-            None => (case.vectors, case.scan, DeviceSearch::new(devices, &collection, case.scan, &|_| {})?),
-        };
-        let found = loaded.2.search(&collection, queries, case.k, &IpTopkOptions::default());
-        self.loaded = Some(loaded);
-        Ok(found?)
+        Ok(index.search(&collection, queries, case.k, &IpTopkOptions::default())?)
     }
 
     /// Bytes of the vectors that were searched last which do not fit the devices: they are copied for every

@@ -113,7 +113,7 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     for case in cases {
         interrupt::check(&stop, "nothing was printed")?;
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
-        let bytes = machine.scanned_bytes(&source, &case);
+        let bytes = machine.scanned_bytes(&source, &case)?;
         let search = |queries: &[f32]| machine.search(&source, &case, queries);
         let mut point =
             measure_search(case, &source.queries, bytes, &args.options.time.budget(rounds), search)?;

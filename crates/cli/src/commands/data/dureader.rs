@@ -105,8 +105,8 @@ pub struct SimilarArgs {
     #[command(flatten)]
     folder: FolderArgs,
 
-    /// The training queries: files or folders of files; may be given several times
-    #[arg(long, value_name = "FILE", required = true)]
+    /// The training queries: files or folders of files
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     queries: Vec<InputPath>,
 
     /// Queries are similar if their score is higher

@@ -20,7 +20,7 @@ pub enum DataCommand {
     List(collections::ListArgs),
     Stats(Box<stats::StatsArgs>),
     /// Build from BEIR's files: corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, NAME-qrels/SPLIT.tsv or
-    /// qrels.jsonl
+    /// qrels.jsonl, or the same in Hugging Face's folders of Parquet
     Beir(collections::CollectionArgs),
     /// Build from MS MARCO's passage ranking: as published (collection.tsv, queries.SPLIT.tsv,
     /// qrels.SPLIT.tsv, TREC DL), or as Anserini or ir_datasets have it

@@ -53,7 +53,11 @@ pub(super) fn run(
         bar.message(format!("{rate:.0} pairs/s"));
         Ok::<_, Failure>(())
     };
-    let retrieved = job.run(&|| is_asked(stop), take).with_flag(Setting::MaxLength, RERANK_MAX_LENGTH);
+    let retrieved = job.run(&|| is_asked(stop), take).or_else(|error: Failure| {
+        // --max-length is the first stage's.
+        let is_reranking = error.downcast_ref::<RerankError>().is_some();
+        if is_reranking { Err(error).with_flag(Setting::MaxLength, RERANK_MAX_LENGTH) } else { Err(error) }
+    });
     drop(bar);
     match retrieved {
         Ok(()) => Ok(times),

@@ -37,14 +37,15 @@ const K: u32 = 1000;
 #[command(mut_arg("output", |output| output.required(false)))]
 pub struct SearchArgs {
     /// Words to search for, whose hits are shown here; without words, queries and output, a prompt
-    #[arg(conflicts_with_all = ["queries", "query_vectors", "output", "tag", "tab_separated", "max_passage", "overwrite"])]
+    #[arg(conflicts_with_all = ["queries", "query_vectors", "output", "tag", "tab_separated", "max_passage",
+        "max_passage_delimiter", "max_passage_hits", "overwrite"])]
     words: Vec<String>,
 
     /// Search only part I of N of the rows, counted from 1, and write a partial run to
     /// OUTPUT.part-IIIII-of-NNNNN; `toller merge` makes one run of all parts. auto: the part that a job array
     /// of Slurm, Kubernetes or AWS Batch gives to this task, or srun or torchrun to this process; auto/N: the
     /// same of N parts, where not all tasks run
-    #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with_all = ["words", "tag", "tab_separated", "max_passage"])]
+    #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with_all = ["words", "tag", "tab_separated", "max_passage", "max_passage_delimiter", "max_passage_hits"])]
     shard: Option<ShardArg>,
 
     /// Hits to return for each query [default: 1000; 10 where they are shown]
