@@ -486,4 +486,10 @@ fn what_does_not_fit_a_collection_is_reported() {
         .runs("data entityquestions questions facts.jsonl --test 1 --train 8000 --dev 1000 --output few")
         .says(["no fact is left for P19 dev: of the few facts, --train takes the larger share"]);
     assert!(workspace.path("few/P19.train.json").exists());
+    workspace
+        .write("others.jsonl", "{\"subject\": \"Ann\", \"relation\": \"P9999\", \"object\": \"Oslo\"}\n");
+    workspace
+        .toller("data entityquestions questions others.jsonl --output none")
+        .fails(1, &["others.jsonl has no fact of the benchmark's 24 relations", "hint: "]);
+    assert!(!workspace.path("none").exists());
 }

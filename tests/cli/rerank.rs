@@ -134,6 +134,21 @@ fn what_is_known_is_not_computed_again() {
         .fails(1, &["cache is not empty and no score cache", "notes.txt"]);
 }
 
+/// What cannot be written is not computed.
+#[test]
+fn identifiers_are_checked_before_there_are_scores() {
+    let workspace = workspace();
+    let corpus = String::from_utf8(workspace.read("corpus.jsonl")).unwrap();
+    workspace.write("corpus.jsonl", corpus.replace("d5", "d 5"));
+    workspace.write("first.run", "q1\tQ0\td 5\t1\t9\tx\nq1\tQ0\td1\t2\t8\tx\n");
+    workspace
+        .toller(&format!("{RERANK} --cache scores --output new.run"))
+        .fails(1, &["the document id \"d 5\" cannot be written", "--tab-separated"]);
+    assert!(!workspace.path("scores").exists());
+    workspace.runs(&format!("{RERANK} --cache scores --output new.run --tab-separated"));
+    assert_eq!(workspace.lines("new.run").len(), 2);
+}
+
 #[test]
 fn windows_are_aggregated() {
     let workspace = workspace();

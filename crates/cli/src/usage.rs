@@ -16,20 +16,39 @@ const HELP: &str = "help";
 
 /// Options of other programs, and what has the same meaning here.
 const OTHER_NAMES: &[(&str, &str)] = &[
+    ("--auto-truncate", "what is done unless --no-truncate is given"),
     ("--batch-size", "--batch-tokens, which counts tokens"),
     ("--bf16", "--dtype bf16"),
     ("--bm25", "--ranker bm25, the default"),
+    ("--bm25.b", "--b"),
+    ("--bm25.k1", "--k1"),
+    ("--collection", "--corpus-format, where the format is not detected"),
+    ("--dataset", "--corpus"),
+    ("--embedding-output-dir", "--output"),
+    ("--encode-output-path", "--output"),
+    ("--encoded-queries", "--query-vectors"),
     ("--encoder", "--model"),
     ("--fp16", "--dtype f16"),
     ("--hits", "--k"),
     ("--hostname", "--host"),
     ("--index", "--sparse for an inverted index, and --dense for stores of vectors"),
+    ("--input", "--corpus"),
+    ("--max-batch-tokens", "--shared-batch-tokens"),
     ("--max-seq-length", "--max-length"),
+    ("--metrics", "--measures"),
     ("--model-id", "--model"),
     ("--model-name-or-path", "--model"),
     ("--output-dir", "--output"),
+    ("--passage-max-len", "--max-length"),
+    ("--query-max-len", "--max-length"),
     ("--resume", "the same command again, which goes on where it was interrupted"),
+    ("--run", "the name of the run, without an option"),
+    ("--runs", "the names of the runs, without an option"),
+    ("--stemmer", "--language or --analyzer"),
+    ("--storeDocvectors", "--doc-vectors"),
+    ("--top-k", "--k"),
     ("--topics", "--queries"),
+    ("--topk", "--k"),
 ];
 
 /// The same for `toller train`, where some mean something else.
@@ -46,6 +65,7 @@ const OTHER_NAMES_IN_TRAINING: &[(&str, &str)] = &[
     ("--resume-from-checkpoint", "the same command again, which goes on where it was interrupted"),
     ("--save-steps", "--save-every"),
     ("--save-total-limit", "--keep-checkpoints"),
+    ("--train-data", "--data"),
     ("--train-n-passages", "--negatives-per-query, less one for the positive"),
 ];
 
@@ -164,6 +184,10 @@ fn in_plain_words(said: &str) -> Option<String> {
 
 /// Puts a better tip in the place of clap's, if there is one.
 fn suggest(error: &mut clap::Error, command: &str) {
+    if error.kind() == ErrorKind::MissingRequiredArgument && command == "toller eval" {
+        let tip = "the judgments are --qrels FILE; after --trec-eval, the arguments are those of trec_eval";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
     if error.kind() != ErrorKind::UnknownArgument {
         return;

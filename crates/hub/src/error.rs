@@ -179,7 +179,7 @@ impl Explain for ResolveError {
                 )
             }
             Self::Offline => {
-                "unset HF_HUB_OFFLINE to download the model, or give the directory of a copy".into()
+                "unset HF_HUB_OFFLINE to download it, or give the directory of a copy".into()
             }
             Self::Status { status: 403, .. } => {
                 "accept the terms on the model's page, or use the token of an account that has access".into()

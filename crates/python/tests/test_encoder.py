@@ -158,6 +158,9 @@ def test_a_missing_text_has_its_row(reranker: toller.CrossEncoder) -> None:
                 encode(["ducks", bad])  # type: ignore[list-item]
         with pytest.raises(toller.InvalidArgument, match=f"pairs, row 2: {found}"):
             reranker.predict([("dogs", "ducks"), ("dogs", bad)])
+        if found == "null":
+            with pytest.raises(toller.InvalidArgument, match="pairs, row 1: null"):
+                reranker.predict(("dogs", bad))
         with pytest.raises(toller.InvalidArgument, match=f"documents, row 2: {found}"):
             reranker.rank("dogs", ["ducks", bad])  # type: ignore[list-item]
     pyarrow = pytest.importorskip("pyarrow")

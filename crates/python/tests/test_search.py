@@ -268,7 +268,7 @@ def test_parameters_that_do_not_fit_are_refused(sparse: toller.SparseIndex) -> N
         toller.Searcher.hybrid([sparse, sparse], "combsum", missing="least")
 
 
-@pytest.mark.parametrize("second", [("1", "cells"), ("", "cells"), ("2", " ")])
+@pytest.mark.parametrize("second", [("1", "cells"), ("", "cells"), ("2", " "), ("#2", "cells"), ("2 ", "cells")])
 def test_bad_queries_are_refused_or_skipped_in_every_shape(
     sparse: toller.SparseIndex, second: tuple[str, str]
 ) -> None:

@@ -211,6 +211,9 @@ def test_columns_are_named_in_any_case(tmp_path: Path) -> None:
     # An exact name counts before one in another case.
     both = corpus.append_column("text", arrow()["text"]).set_column(2, "TEXT", arrow()["id"].cast("string"))
     assert index(both, tmp_path / "4/index") == index(both.to_pylist(), tmp_path / "5/index") == expected
+    # Of two names in other cases, the first counts.
+    both = corpus.append_column("Text", arrow()["id"].cast("string"))
+    assert index(both, tmp_path / "6/index") == index(both.to_pylist(), tmp_path / "7/index") == expected
 
 
 def test_queries_of_files_without_identifiers_are_numbered_with_a_warning(tmp_path: Path) -> None:

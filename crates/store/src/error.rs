@@ -267,9 +267,10 @@ impl Explain for StoreError {
                     Setting::Sparse
                 )
             }
-            Self::NotAStore { .. } | Self::OtherFormat { .. } => {
-                remedy!("give the directory that `{}` wrote", Command::Encode.with(Setting::Output))
-            }
+            Self::NotAStore { .. } | Self::OtherFormat { .. } => remedy!(
+                "give the directory that `{}` wrote; files of other programs' vectors are imported first",
+                Command::Encode.with(Setting::Output)
+            ),
             Self::FormatVersion { .. } => "update toller".into(),
             Self::Incomplete { .. } => {
                 remedy!("run the same `{}` command again: it resumes where it stopped", Command::Encode)
@@ -291,6 +292,11 @@ impl Explain for StoreError {
                  part that is not so again, with `{}`",
                 Command::Encode.with(Setting::Overwrite)
             ),
+            Self::Disagreement { differences, .. } if differences.iter().any(Difference::is_of_unknown_models) => {
+                "nobody knows whether one model made both: import all files together, into one store, or name \
+                 the model of each import"
+                    .into()
+            }
             Self::Disagreement { .. } => {
                 "encode both with the same model and options, or search them one by one".into()
             }
@@ -299,7 +305,8 @@ impl Explain for StoreError {
                 "give each store once, and each passage of a collection its own id".into()
             }
             Self::OtherDim { stored, .. } => remedy!(
-                "search with the model of the store, and with `{}` only if it was encoded so",
+                "search with the model of the store, and without {}, unless the store was encoded with `{}`",
+                Setting::Dim,
                 Setting::Dim.to(stored.to_string())
             ),
             Self::WrongModel { stored, given } if stored.name == given.name => remedy!(

@@ -145,6 +145,13 @@ pub struct Difference {
     pub other: String,
 }
 
+impl Difference {
+    /// Whether both models are unknown, so that they are perhaps one.
+    pub(crate) fn is_of_unknown_models(&self) -> bool {
+        [&self.stored, &self.other].iter().all(|value| value.starts_with(UNKNOWN_MODEL))
+    }
+}
+
 /// How far two specs must agree. Each level includes the levels before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Agreement {

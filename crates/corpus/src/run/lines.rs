@@ -62,6 +62,17 @@ impl Lines {
         Ok(rank)
     }
 
+    /// Checks the identifiers of a query and its hits.
+    pub(super) fn check_ids<'a>(
+        &self,
+        query: &str,
+        hits: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), RunWriteError> {
+        self.check_id("query", query)?;
+        let written = |id: &'a str| self.max_passage.as_ref().map_or(id, |passages| passages.document(id));
+        hits.into_iter().try_for_each(|id| self.check_id("document", written(id)))
+    }
+
     fn check_id(&self, what: &'static str, id: &str) -> Result<(), RunWriteError> {
         // Almost all identifiers have only these bytes.
         if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {

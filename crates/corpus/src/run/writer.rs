@@ -124,6 +124,18 @@ impl<W: Write> TrecRunWriter<W> {
         self.appended.passages > 0
     }
 
+    /// Checks that the identifiers of a query and its hits can be written, before there are scores.
+    ///
+    /// # Errors
+    /// The first identifier that cannot be written.
+    pub fn check_ids<'a>(
+        &self,
+        query: &str,
+        documents: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), RunWriteError> {
+        self.lines.check_ids(query, documents)
+    }
+
     /// Writes the hits of a query, best first; ranks count from one.
     ///
     /// # Errors

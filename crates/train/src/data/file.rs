@@ -206,6 +206,8 @@ mod tests {
             "1\t23\n1\t24\n",
             "1\t0\t23\t1\n",
             "q Q0\t0\td\t1\n",
+            &"56be4db0\ts12\n".repeat(12),
+            &"MED-10\tMED-2427\t1\n".repeat(12),
             "{\"query_id\": \"1\", \"positives\": [{\"id\": \"a\"}], \"negatives\": [{\"id\": \"b\"}]}\n",
         ] {
             std::fs::write(&path, content).unwrap();
@@ -219,7 +221,9 @@ mod tests {
         let many = format!("query\tpositive\n{}", "1\t2\n".repeat(FEW));
         std::fs::write(&path, many).unwrap();
         assert!(matches!(ExampleFile::open(&path), Err(TrainError::Identifiers { .. })));
-        for content in ["query\tpositive\n1\t2\n", "1\t23\none\ttwo\n"] {
+        let words = "cat\tanimal\t1\n".repeat(12);
+        let models = "b747\ta wide plane\n".repeat(12);
+        for content in ["query\tpositive\n1\t2\n", "1\t23\none\ttwo\n", &words, &models] {
             std::fs::write(&path, content).unwrap();
             assert!(ExampleFile::open(&path).is_ok(), "{content}");
         }

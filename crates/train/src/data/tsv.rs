@@ -44,11 +44,24 @@ fn number(column: &str) -> Option<f64> {
     column.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Whether lines have identifiers where texts are expected: only numbers, judgments, or lines of a TREC run.
-/// The first may be a header.
+/// Lines of which it is no accident if all their texts are single words with digits.
+const MANY: usize = 10;
+
+/// Whether lines have identifiers where texts are expected: only numbers, judgments, or lines of a TREC run;
+/// in many lines, only single words with digits. The first may be a header.
 pub(super) fn are_identifiers(lines: &[&[u8]]) -> bool {
     let is_number = |column: &str| number(column).is_some();
     let lines = if lines.len() > 1 { &lines[1..] } else { lines };
+    let is_word = |column: &&str| !column.is_empty() && column.bytes().all(|byte| byte.is_ascii_graphic());
+    let are_words = |line: &[u8]| {
+        let columns = columns(line).unwrap_or_default();
+        // The last may be a label.
+        let has_digit = columns.iter().take(2).any(|column| column.contains(|c: char| c.is_ascii_digit()));
+        columns.len() > 1 && has_digit && columns.iter().all(is_word)
+    };
+    if lines.len() >= MANY && lines.iter().all(|line| are_words(line)) {
+        return true;
+    }
     lines.iter().all(|line| match columns(line).unwrap_or_default()[..] {
         [_, "0" | "Q0", _, grade] if is_number(grade) => true,
         [_, "0" | "Q0", _, rank, score, _] if is_number(rank) && is_number(score) => true,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use toller_datasets::{
-    Figure, MatchMode, Part, PopularityBuckets, QuestionSets, Retrieved, Statistics, read_facts,
+    Facts, Figure, MatchMode, Part, PopularityBuckets, QuestionSets, Retrieved, Statistics, read_facts,
     write_dpr_results, write_popularity_buckets, write_question_sets,
 };
 use toller_eval::ranked_documents;
@@ -138,7 +138,7 @@ pub fn run(command: &EntityCommand, ui: &Ui) -> crate::Result<()> {
 fn questions(args: &QuestionsArgs, ui: &Ui) -> crate::Result<()> {
     let _claim = args.folder.claim([&args.input], ui)?;
     let (facts, others) = read_facts(&args.input.input())?;
-    report_others(others, ui);
+    check_facts(&facts, others, &args.input, ui)?;
     let QuestionsArgs { test, train, dev, similar, seed, .. } = *args;
     if similar && train == 0 && dev == 0 {
         let message = "--similar is for training and development questions, and none are asked for";
@@ -173,7 +173,7 @@ fn report_empty(statistics: &Statistics, ui: &Ui) {
 fn buckets(args: &BucketsArgs, ui: &Ui) -> crate::Result<()> {
     let _claim = args.folder.claim([&args.input, &args.frequencies].into_iter().chain(&args.seen), ui)?;
     let (facts, others) = read_facts(&args.input.input())?;
-    report_others(others, ui);
+    check_facts(&facts, others, &args.input, ui)?;
     let frequencies = frequencies(&args.frequencies)?;
     let seen = args.seen.as_ref().map(|file| id_lines::ids(file)).transpose()?;
     let subjects = facts.values().flatten().map(|fact| fact.subject.as_str()).collect();
@@ -223,10 +223,17 @@ fn check_subjects(
     Ok(())
 }
 
-fn report_others(others: usize, ui: &Ui) {
+/// Refuses facts of no relation of the benchmark.
+fn check_facts(facts: &Facts, others: usize, file: &InputPath, ui: &Ui) -> crate::Result<()> {
+    if facts.is_empty() {
+        let message = format!("{} has no fact of the benchmark's 24 relations", file.display());
+        let hint = "facts have a \"relation\" of Wikidata, such as P19 or P36";
+        return Err(Remedied::new(message, hint).into());
+    }
     if others > 0 {
         ui.status(format!("left out {} of other relations", counted(others, "fact")));
     }
+    Ok(())
 }
 
 fn frequencies(file: &InputPath) -> crate::Result<HashMap<String, u64>> {

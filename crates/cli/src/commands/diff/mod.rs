@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 
 use toller_eval::{EvalOptions, Measure};
-use toller_report::{Choice, ContrastOptions, diff_page};
+use toller_report::{Choice, Contrast, ContrastOptions, diff_page};
 
 use self::listing::Listing;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
@@ -133,8 +133,14 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
     let listing = Listing::read(args, qrels, ui)?;
     args.output.write(ui, |out, _| write(&listing, args.format(ui), out))?;
     if !args.output.is_stdout() {
-        let (shown, all) = (listing.contrast.shown.len(), listing.contrast.all);
-        ui.status(format!("{shown} of {all} queries in {}", args.output.display()));
+        let Contrast { ref shown, all, lost, gained, .. } = listing.contrast;
+        let (of, what) = match args.show {
+            Show::Losses => (lost, "losses"),
+            Show::Gains => (gained, "gains"),
+            Show::All => (all, "queries"),
+        };
+        let more = if shown.len() < of { "; --limit shows more" } else { "" };
+        ui.status(format!("{} of {of} {what} in {}{more}", shown.len(), args.output.display()));
     }
     Ok(())
 }

@@ -87,7 +87,10 @@ pub fn run(args: &ReproduceArgs, ui: &Ui) -> crate::Result<()> {
 
 /// The TOML files of the folder, in the order of their names.
 fn toml_files(args: &ReproduceArgs) -> crate::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(&args.configs).map_err(FileError::on("read", &args.configs))?;
+    let entries = fs::read_dir(&args.configs).map_err(|error| {
+        let message = format!("cannot read the recipes of {}: {error}", args.configs.display());
+        Remedied::new(message, "name the folder of recipes with --configs, as in --configs toller/configs")
+    })?;
     let mut files = Vec::new();
     for entry in entries {
         files.push(entry.map_err(FileError::on("read", &args.configs))?.path());

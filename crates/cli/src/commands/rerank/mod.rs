@@ -105,6 +105,9 @@ fn rerank(
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
+    for query in &candidates {
+        out.check_ids(query.query_id, query.hits.iter().map(|(document, _)| *document))?;
+    }
     let mut reranker = args.reranker.open(args.input.skip_bad_lines(), &engine::open(ui)?)?;
     reranker.cache = journal.open(&reranker, ui)?;
     let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui);
