@@ -206,5 +206,5 @@ fn the_page_and_the_markdown_have_what_was_measured() {
             .toller(&format!("reproduce --json {flag} -"))
             .fails(2, &[&format!("{flag} - and --json would both write to stdout")]);
     }
-    workspace.toller("reproduce --configs none").fails(1, &["cannot read none"]);
+    workspace.toller("reproduce --configs none").fails(1, &["cannot read the recipes of none", "--configs"]);
 }

@@ -66,7 +66,8 @@ fn an_imported_store_is_searched_on_the_users_word_alone() {
     workspace
         .toller(&search)
         .fails(1, &["imported and does not know its model", "is tiny-bert", "hint:", "`--assume-model`"]);
-    workspace.runs("store import x.npy --row-ids --output again");
+    workspace.runs("store export queries --output y.npy");
+    workspace.runs("store import y.npy --output again");
     workspace
         .toller(&format!("{SEARCH} --dense imported again --query-vectors queries"))
         .fails(1, &["hint: nobody knows whether one model made both: import all files together"]);

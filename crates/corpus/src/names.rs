@@ -43,13 +43,13 @@ const PASSAGE: Usual = Usual {
 
 /// The names of a query's fields.
 const QUERY: Usual = Usual {
-    id: &["_id", "id", "qid", "query_id", "query-id", "question_id"],
+    id: &["_id", "id", "qid", "query_id", "query-id", "question_id", "topic_id", "topic-id"],
     title: &[],
     text: &["text", "query", "question"],
 };
 
-/// More names of a query's identifier in the header of a table. In records, a topic is often a subject.
-const TOPIC: [&str; 3] = ["topic_id", "topic-id", "topic"];
+/// One more name of a query's identifier in the header of a table. In records, a topic is often a subject.
+const TOPIC: &str = "topic";
 
 /// The names to look for, those that count first before the others.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ impl ColumnNames {
     pub(crate) fn in_header_of_queries(&self) -> Names {
         let mut names = self.in_queries();
         if !names.id_is_given {
-            names.id.extend(TOPIC.map(str::to_owned));
+            names.id.push(TOPIC.to_owned());
         }
         names
     }

@@ -13,7 +13,8 @@ use crate::ui::Ui;
 
 /// List the known models, or show one.
 ///
-/// `--model` takes their names. Each stands for a model on Hugging Face with its pooling, prompts and lengths.
+/// `--model` takes their names. Each stands for a model on Hugging Face with its pooling, prompts and
+/// lengths.
 #[derive(Debug, clap::Args)]
 pub struct ModelsArgs {
     /// The name of a model, or its Hugging Face id

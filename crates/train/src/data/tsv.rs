@@ -44,7 +44,7 @@ fn number(column: &str) -> Option<f64> {
     column.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Lines of which it is no accident if all their texts are single words with digits.
+/// If the texts of this many lines are single words with digits, that is not by accident.
 const MANY: usize = 10;
 
 /// Whether lines have identifiers where texts are expected: only numbers, judgments, or lines of a TREC run;
