@@ -148,7 +148,9 @@ pub struct Difference {
 impl Difference {
     /// Whether both models are unknown, so that they are perhaps one.
     pub(crate) fn is_of_unknown_models(&self) -> bool {
-        [&self.stored, &self.other].iter().all(|value| value.starts_with(UNKNOWN_MODEL))
+        [&self.stored, &self.other]
+            .iter()
+            .all(|value| value.trim_start_matches('"').starts_with(UNKNOWN_MODEL))
     }
 }
 

@@ -20,6 +20,9 @@ const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 /// sentence-transformers' own configuration: prompts, and how vectors are compared.
 const SENTENCE_TRANSFORMERS_CONFIG: &str = "config_sentence_transformers.json";
 
+/// The setting of the mean of all tokens.
+const MEAN: &str = "pooling_mode_mean_tokens";
+
 /// The modules of a model that had none, under the names that sentence-transformers knows since 2.
 pub(super) fn write_modules(output: &Path, pooling: &str) -> Result<(), TrainError> {
     let config: Map<String, Value> = read_json(&output.join(CONFIG))?.unwrap_or_default();
@@ -40,7 +43,7 @@ pub(super) fn write_modules(output: &Path, pooling: &str) -> Result<(), TrainErr
 fn modes(pooling: &str) -> impl Iterator<Item = (String, Value)> {
     let names = [
         ("pooling_mode_cls_token", "cls"),
-        ("pooling_mode_mean_tokens", "mean"),
+        (MEAN, "mean"),
         ("pooling_mode_max_tokens", "max"),
         ("pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"),
         ("pooling_mode_weightedmean_tokens", "weightedmean"),
@@ -65,7 +68,13 @@ pub(super) fn change_pooling(output: &Path, pooling: &str) -> Result<(), TrainEr
         match (settings.get_mut("pooling_mode"), names.as_slice()) {
             (Some(mode @ Value::String(_)), [name]) => *mode = json!(name),
             (Some(mode), names) => *mode = json!(names),
-            (None, _) => settings.extend(modes(pooling)),
+            // What says the same already stays as it is. Without a word, sentence-transformers takes the mean.
+            (None, _) => {
+                let is_on = |key: &str| settings.get(key).map_or(key == MEAN, |on| on == &json!(true));
+                if modes(pooling).any(|(key, on)| json!(is_on(&key)) != on) {
+                    settings.extend(modes(pooling));
+                }
+            }
         }
     })
 }
