@@ -68,7 +68,8 @@ pub(super) fn change_pooling(output: &Path, pooling: &str) -> Result<(), TrainEr
         match (settings.get_mut("pooling_mode"), names.as_slice()) {
             (Some(mode @ Value::String(_)), [name]) => *mode = json!(name),
             (Some(mode), names) => *mode = json!(names),
-            // What says the same already stays as it is. Without a word, sentence-transformers takes the mean.
+            // What says the same already stays as it is. Without a word, sentence-transformers takes the
+            // mean.
             (None, _) => {
                 let is_on = |key: &str| settings.get(key).map_or(key == MEAN, |on| on == &json!(true));
                 if modes(pooling).any(|(key, on)| json!(is_on(&key)) != on) {
