@@ -19,8 +19,8 @@ from unittest import mock
 from device_check import encoder, machine, made_model, report
 from device_check.folder import unpack
 from device_check.printed import UNFINISHED, outcomes, unfinished_launch
-from device_check.runner import FIRST_BYTES, LAST_BYTES, Failed, Hung, Runner
-from device_check.steps import DTYPES, ENGINES, FULL, SMOKE, TINY, Check
+from device_check.runner import FIRST_BYTES, LAST_BYTES, Ended, Failed, Hung, Runner, Skipped
+from device_check.steps import DTYPES, ENGINES, FULL, SMOKE, TINY, Check, check_is_let_in
 
 SCRIPT = Path(__file__).resolve().parent.parent / "device-check"
 
@@ -503,6 +503,12 @@ class DeviceCheck(unittest.TestCase):
         positions = json.loads((folder / "config.json").read_text())["max_position_embeddings"]
         self.assertEqual(json.loads((folder / "tokenizer_config.json").read_text())["model_max_length"], positions)
         self.assertLessEqual(max(encoder.FULL["lengths"]), positions)
+
+    def test_a_tool_that_the_sandbox_keeps_out_is_skipped(self):
+        check_is_let_in(Ended(Failed("exit status 9"), "Invalid __global__ read", ""))
+        for out, err in [("Error: Device not supported", ""), ("", "==ERROR== LibraryNotLoaded")]:
+            with self.assertRaises(Skipped):
+                check_is_let_in(Ended(Failed("exit status 1"), out, err))
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ fn values_and_options_are_refused_in_plain_words() {
         ("search --sparse i --bm25.k1 1", "hint: what other programs call --bm25.k1 is --k1"),
         ("index --input d", "hint: what other programs call --input is --corpus"),
         ("eval -q -c -m ndcg_cut.10 q r", "hint: the judgments are --qrels FILE; after --trec-eval"),
+        ("eval --qrels q", "hint: see `toller eval --help`"),
         ("serve --auto-truncate", "is what is done unless --no-truncate is given"),
         ("train dual --data d --model m --output o --learning_rate 1", "call --learning_rate is --lr"),
         ("train dual --data d --fp16", "call --fp16 is --dtype bf16 with --backend candle"),

@@ -184,7 +184,7 @@ fn in_plain_words(said: &str) -> Option<String> {
 
 /// Puts a better tip in the place of clap's, if there is one.
 fn suggest(error: &mut clap::Error, command: &str) {
-    if error.kind() == ErrorKind::MissingRequiredArgument && command == "toller eval" {
+    if command == "toller eval" && is_missing(error, "--qrels <FILE>") {
         let tip = "the judgments are --qrels FILE; after --trec-eval, the arguments are those of trec_eval";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
@@ -217,6 +217,13 @@ fn suggest(error: &mut clap::Error, command: &str) {
     };
     error.remove(ContextKind::SuggestedArg);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+}
+
+/// Whether this argument is required and missing.
+fn is_missing(error: &clap::Error, argument: &str) -> bool {
+    let missing =
+        error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::MissingRequiredArgument);
+    matches!(missing, Some(ContextValue::Strings(missing)) if missing.iter().any(|name| name == argument))
 }
 
 /// A usage error as JSON: its first paragraph is the message, and its tips, or else the usage or where to

@@ -178,5 +178,5 @@ def test_no_store(tmp_path: Path) -> None:
         toller.Store(tmp_path / "nowhere")
     with pytest.raises(toller.Error, match="not a store") as error:
         toller.Store(tmp_path)
-    start = "give the directory that `toller.encode(output=...)` wrote; files of other programs"
-    assert error.value.hint and error.value.hint.startswith(start)
+    hint = "give the directory that `toller.encode(output=...)` wrote; files of other programs' vectors are imported first"
+    assert error.value.hint == hint

@@ -105,8 +105,10 @@ fn rerank(
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
+    // Deeper hits are not written.
+    let most = args.k.map_or(usize::MAX, |k| k.max(args.reranker.reranking.depth) as usize);
     for query in &candidates {
-        out.check_ids(query.query_id, query.hits.iter().map(|(document, _)| *document))?;
+        out.check_ids(query.query_id, query.hits.iter().take(most).map(|(document, _)| *document))?;
     }
     let mut reranker = args.reranker.open(args.input.skip_bad_lines(), &engine::open(ui)?)?;
     reranker.cache = journal.open(&reranker, ui)?;

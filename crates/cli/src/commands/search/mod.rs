@@ -45,7 +45,8 @@ pub struct SearchArgs {
     /// OUTPUT.part-IIIII-of-NNNNN; `toller merge` makes one run of all parts. auto: the part that a job array
     /// of Slurm, Kubernetes or AWS Batch gives to this task, or srun or torchrun to this process; auto/N: the
     /// same of N parts, where not all tasks run
-    #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with_all = ["words", "tag", "tab_separated", "max_passage", "max_passage_delimiter", "max_passage_hits"])]
+    #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with_all = ["words", "tag", "tab_separated",
+        "max_passage", "max_passage_delimiter", "max_passage_hits"])]
     shard: Option<ShardArg>,
 
     /// Hits to return for each query [default: 1000; 10 where they are shown]
