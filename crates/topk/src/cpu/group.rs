@@ -58,9 +58,11 @@ pub(crate) fn search_group(
 
     let misled: Vec<usize> = (0..group.count())
         .filter(|&query| {
-            let is_reached = |hit: &Hit| hit.score >= starts[query];
-            !found.rankings[query].hits.get(k - 1).is_some_and(is_reached)
-                && starts[query] != f32::NEG_INFINITY
+            let start = starts[query];
+            // Nothing scores more than infinity: the sample may have dropped some of these vectors, too.
+            let is_certain = depth == k || start != f32::INFINITY;
+            let is_reached = |hit: &Hit| is_certain && hit.score >= start;
+            start != f32::NEG_INFINITY && !found.rankings[query].hits.get(k - 1).is_some_and(is_reached)
         })
         .collect();
     if !misled.is_empty() {
