@@ -213,6 +213,23 @@ fn dpr_is_quoted_as_csv() -> Outcome {
 }
 
 #[test]
+fn rows_that_only_look_like_dprs_are_not_lost_in_quotes() -> Outcome {
+    let rows = "1\t\"A start\tT\n2\tx\tU\n3\t\"B\" end\tV\n4\ty\tW\n";
+    // Other names or another order are not DPR's.
+    for header in ["docid\ttext\ttitle", "id\ttitle\ttext", "id\tcontents\ttitle"] {
+        assert_eq!(passages("p.tsv", format!("{header}\n{rows}"))?.len(), 4, "{header}");
+    }
+    let with_header = format!("id\ttext\ttitle\n{rows}");
+    let error = assert_error(passages("p.tsv", &with_header), &["p.tsv, line 2", "holds whole rows"]);
+    let remedy = error.remedy().unwrap().to_string();
+    assert!(remedy.contains("tsv") && remedy.contains("dpr"), "{remedy}");
+    let as_given = |format| passages_with("p.tsv", &with_header, &with_format(format));
+    assert_eq!(as_given(CollectionFormat::Tsv)?.0.len(), 4);
+    assert_eq!(as_given(CollectionFormat::Dpr)?.0.len(), 2);
+    Ok(())
+}
+
+#[test]
 fn rocketqa_numbers_its_rows() -> Outcome {
     let four = "-\t\t第一\t0\n-\t标题\t第二\t0\n-\t-\tthird\t0\n";
     let expected = [passage("0", "", "第一"), passage("1", "标题", "第二"), passage("2", "", "third")];

@@ -6,7 +6,7 @@ use crate::ColumnNames;
 use crate::collection::columns::Columns;
 use crate::error::CorpusError;
 use crate::format::{Sniff, tab_columns, usual_columns};
-use crate::text::{Shape, header_index, parse_quoted};
+use crate::text::{Shape, parse_quoted};
 
 named! {
     /// The formats of collections.
@@ -58,9 +58,9 @@ pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionF
     let cells: Vec<&str> = first.split('\t').collect();
     let names = columns.in_passages();
     if Columns::of_header(&cells, &names).is_some() {
-        // The header of DPR's passages; files with such rows come from Python's csv module.
-        let dpr = cells.len() == 3 && header_index(&cells, &names.title).is_some();
-        return Ok(if dpr { CollectionFormat::Dpr } else { CollectionFormat::Tsv });
+        // Files with DPR's header come from Python's csv module.
+        let is_dpr = cells == ["id", "text", "title"];
+        return Ok(if is_dpr { CollectionFormat::Dpr } else { CollectionFormat::Tsv });
     }
     let commas = parse_quoted(first, ',').unwrap_or_default();
     // DPR calls tab-separated files .csv.

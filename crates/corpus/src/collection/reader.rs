@@ -236,7 +236,9 @@ impl CollectionReader {
             CollectionFormat::Jsonl => Box::new(JsonPassages::lines(reader, max_line_bytes, columns)),
             CollectionFormat::Json => Box::new(JsonPassages::objects(reader, max_line_bytes, columns)),
             CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes, columns)),
-            CollectionFormat::Dpr => Box::new(QuotedPassages::dpr(reader, max_line_bytes, columns)),
+            CollectionFormat::Dpr => {
+                Box::new(QuotedPassages::dpr(reader, max_line_bytes, columns, self.options.format.is_none()))
+            }
             CollectionFormat::Csv => Box::new(QuotedPassages::csv(reader, max_line_bytes, columns)),
             CollectionFormat::RocketQa => {
                 Box::new(TsvPassages::rocketqa(reader, max_line_bytes, self.first_row))

@@ -1,7 +1,7 @@
 //! Collections as columns: tab-separated, DPR's, RocketQA's, and CSV.
 
 use toller_files::InputReader;
-use toller_ir::{Passage, Position};
+use toller_ir::{Passage, Position, Setting, remedy};
 
 use crate::ColumnNames;
 use crate::collection::columns::Columns;
@@ -110,12 +110,19 @@ pub(crate) struct QuotedPassages {
     row: QuotedRow,
     /// Where the row begins in the file.
     row_start: u64,
+    /// Whether the format is a guess by the header.
+    is_guessed: bool,
 }
 
 impl QuotedPassages {
-    pub(crate) fn dpr(reader: InputReader, max_line_bytes: usize, columns: &ColumnNames) -> Self {
+    pub(crate) fn dpr(
+        reader: InputReader,
+        max_line_bytes: usize,
+        columns: &ColumnNames,
+        is_guessed: bool,
+    ) -> Self {
         let without_header = columns.are_usual().then_some(Columns::DPR);
-        Self::new(reader, max_line_bytes, columns, without_header, '\t')
+        Self { is_guessed, ..Self::new(reader, max_line_bytes, columns, without_header, '\t') }
     }
 
     pub(crate) fn csv(reader: InputReader, max_line_bytes: usize, columns: &ColumnNames) -> Self {
@@ -131,7 +138,26 @@ impl QuotedPassages {
     ) -> Self {
         let records = RecordLines::new(reader, max_line_bytes);
         let (names, row) = (columns.in_passages(), QuotedRow::new(delimiter));
-        Self { records, columns: None, without_header, names, row, row_start: 0 }
+        Self { records, columns: None, without_header, names, row, row_start: 0, is_guessed: false }
+    }
+
+    /// Refuses a field in quotes that holds lines with as many columns as the row: more likely, the quote at its
+    /// beginning is a part of the text, and these lines are rows.
+    fn check_guess(&self, width: usize) -> Result<(), CorpusError> {
+        let is_row = |line: &str| line.matches(self.row.delimiter()).count() + 1 >= width;
+        let holds_rows = |field: &String| field.lines().skip(1).any(is_row);
+        if !self.is_guessed || !self.row.fields().iter().any(holds_rows) {
+            return Ok(());
+        }
+        Err(CorpusError::Unsupported {
+            file: self.records.lines().place_of(self.row.line).to_string(),
+            reason: "a column that begins with a quote holds whole rows",
+            remedy: remedy!(
+                "if quotes are a part of the texts, give {}; if not, {}",
+                Setting::Format.to("tsv"),
+                Setting::Format.to("dpr")
+            ),
+        })
     }
 
     fn is_csv(&self) -> bool {
@@ -162,6 +188,7 @@ impl PassageSource for QuotedPassages {
                     columns
                 }
             };
+            self.check_guess(columns.width())?;
             if fields.len() != columns.width() {
                 let line = fields.first().map_or("", String::as_str);
                 let wrong =
