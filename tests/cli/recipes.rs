@@ -398,6 +398,24 @@ fn what_is_expected_names_its_judgments() {
     workspace.runs("run recipe.toml");
 }
 
+/// An output that a variable names is one that can be measured.
+#[test]
+fn variables_are_filled_in_where_something_is_expected() {
+    let workspace = Workspace::new();
+    workspace.write("best-7.run", "q1 Q0 d1 1 2 x\n");
+    workspace.write("qrels", "q1 0 d1 1\n");
+    let recipe = "[variables]\nk = \"7\"\n\n[steps.eval]\ncommand = \"eval\"\nqrels = \"qrels\"\n\
+                  runs = [\"best-${k}.run\"]\nmeasures = \"RR\"\nformat = \"json\"\nstdout = \"rr-${k}.json\"\n\n\
+                  [[expect]]\nreport = \"rr-${k}.json\"\nrun = \"best-${k}.run\"\nmeasures = { RR = 1.0 }\n\
+                  tolerance = 0\nsource = \"by hand\"\n";
+    workspace.write("recipe.toml", recipe);
+    workspace.runs("run recipe.toml");
+    workspace.write("best-8.run", "q1 Q0 d2 1 2 x\n");
+    workspace.toller("run recipe.toml --set k=8").fails(1, &["best-8.run"]);
+    workspace.write("recipe.toml", recipe.replace("run = \"best-${k}", "run = \"best-${depth}"));
+    workspace.toller("run recipe.toml").fails(1, &["recipe.toml:13", "no variable \"depth\""]);
+}
+
 #[test]
 fn a_store_or_index_of_the_same_making_is_adopted() {
     let workspace = workspace();

@@ -6,6 +6,7 @@ use super::argument::{Argument, Piece, command_line};
 use super::catalogue::{Catalogue, CommandSpec, OptionSpec, Takes};
 use super::closest::did_you_mean;
 use super::error::RecipeError;
+use super::expect::{Expected, ReportPlace};
 use super::outputs::Outputs;
 use super::read::{Recipe, Step, Value};
 use super::variables::Variables;
@@ -127,12 +128,22 @@ impl Planner<'_> {
         Err(self.recipe.bad(line, message, did_you_mean(&report.to_string_lossy(), self.outputs.paths())))
     }
 
-    pub(super) fn check_expected(&self) -> Result<(), RecipeError> {
-        self.recipe
-            .expected
-            .iter()
-            .flat_map(|expected| expected.places.iter().map(move |place| (place, expected.line)))
-            .try_for_each(|(place, line)| self.check_report(Path::new(&place.report), line))
+    /// What is expected, with the values of variables.
+    ///
+    /// # Errors
+    /// An unknown variable, and a report that no step writes.
+    pub(super) fn expected(&self) -> Result<Vec<Expected>, RecipeError> {
+        let mut expected = self.recipe.expected.clone();
+        for Expected { places, line, .. } in &mut expected {
+            for ReportPlace { report, run, qrels, group } in &mut *places {
+                for text in [report, run].into_iter().chain(qrels).chain(group) {
+                    self.variables.check(text, *line)?;
+                    *text = self.variables.in_text(text);
+                }
+            }
+            places.iter().try_for_each(|place| self.check_report(Path::new(&place.report), *line))?;
+        }
+        Ok(expected)
     }
 
     /// Checks that the command takes the arguments; paths need not exist.

@@ -89,9 +89,8 @@ impl Plan {
                 is_filled_in,
             });
         }
-        planner.check_expected()?;
-        let steps = in_order(recipe, steps)?;
-        let mut plan = Self { steps, expected: recipe.expected.clone(), missing: Vec::new() };
+        let expected = planner.expected()?;
+        let mut plan = Self { steps: in_order(recipe, steps)?, expected, missing: Vec::new() };
         plan.keep_chosen(recipe);
         plan.missing = missing(recipe, &variables, &outputs, &plan.steps);
         Ok(plan)
