@@ -27,7 +27,6 @@ use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
 use toller_nn::Precision;
 use toller_nn::profile::{Operation, Recording};
-use toller_pipeline::joined_text;
 use toller_testing::shared_path;
 
 // As in the binary.
@@ -43,7 +42,7 @@ type Texts = fn() -> Vec<String>;
 fn scifact() -> Vec<String> {
     let input = Input::File(shared_path("data/scifact/corpus.jsonl.gz"));
     let passages = open_collection(&[input], &ReadOptions::default()).unwrap();
-    passages.take(PASSAGES).map(|passage| joined_text(" ", &passage.unwrap())).collect()
+    passages.take(PASSAGES).map(|passage| passage.unwrap().joined(" ")).collect()
 }
 
 fn claims() -> Vec<String> {

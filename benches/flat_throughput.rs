@@ -19,9 +19,9 @@ use std::time::Instant;
 use clap::Parser;
 use toller_bench::encode::scratch_spec;
 use toller_corpus::{ReadOptions, open_collection, survey};
-use toller_encoder::{DualEncoder, LoadOptions, Role};
+use toller_encoder::{DualEncoder, LoadOptions, Role, TitleMode};
 use toller_files::Input;
-use toller_pipeline::{EncodeJob, PipelineError, TitleMode};
+use toller_pipeline::{EncodeJob, PipelineError};
 use toller_store::StoreWriter;
 
 // As in the binary.
@@ -120,7 +120,7 @@ fn encode(options: &Options, threads: usize, collection: &Path) -> Result<(), Bo
     let encoder = DualEncoder::load(&options.model, &LoadOptions::default())?;
     let (inputs, read) = (vec![Input::parse(collection)], ReadOptions::default());
     let surveyed = survey(&inputs, &read, |_| {})?;
-    let titles = TitleMode::Join(" ".to_owned());
+    let titles = TitleMode::default();
     let spec = scratch_spec(&encoder, surveyed.passages);
     let folder = tempfile::tempdir()?;
     let writer = StoreWriter::create_or_resume(&folder.path().join("store"), spec)?;

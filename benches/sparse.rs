@@ -34,7 +34,7 @@ use toller_bench::{Timings, timed};
 use toller_corpus::{ReadOptions, open_collection, read_queries, read_run};
 use toller_files::{Input, OpenOptions};
 use toller_ir::{Query, Ranking, Run};
-use toller_pipeline::{PipelineError, joined_text};
+use toller_pipeline::PipelineError;
 use toller_sparse::{BuildJob, Scoring, Source, SparseIndex, SparseQuery, build};
 use toller_testing::shared_path;
 
@@ -97,7 +97,7 @@ fn scifact(folder: &Path) {
     let input = Input::File(shared_path("data/scifact/corpus.jsonl.gz"));
     for passage in open_collection(&[input], &ReadOptions::default()).unwrap() {
         let passage = passage.unwrap();
-        lines.push(&passage.id, &joined_text(" ", &passage));
+        lines.push(&passage.id, &passage.joined(" "));
     }
 }
 

@@ -17,7 +17,6 @@ use toller_corpus::{ReadOptions, open_collection};
 use toller_datasets::read_squad;
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
-use toller_pipeline::joined_text;
 use toller_testing::shared_path;
 
 // As in the binary.
@@ -31,7 +30,7 @@ const MAX_LENGTH: usize = 192;
 fn scifact() -> Vec<String> {
     let input = Input::File(shared_path("data/scifact/corpus.jsonl.gz"));
     let passages = open_collection(&[input], &ReadOptions::default()).unwrap();
-    passages.take(1500).map(|passage| joined_text(" ", &passage.unwrap())).collect()
+    passages.take(1500).map(|passage| passage.unwrap().joined(" ")).collect()
 }
 
 /// The paragraphs of SQuAD's JSON.

@@ -174,6 +174,7 @@ fn ways_to_look_for_answers() {
         "{}",
         found.stderr
     );
+    assert_eq!(workspace.runs(&format!("{ACCURACY} --json")).json()["runs"][0]["missing_queries"], 1);
     workspace.write("found.run", "P36-0 Q0 1 1 3 t\nP36-1 Q0 99 1 3 t\n");
     let found = workspace.runs(ACCURACY);
     assert!(found.stderr.contains("1 of 2 retrieved passages are not in the collection"), "{}", found.stderr);

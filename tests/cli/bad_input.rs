@@ -361,12 +361,18 @@ fn wrong_usage_has_another_status_than_failure() {
         (
             "serve --sparse index",
             "--backend candle",
-            &["--backend is for a model that encodes, and none is served", "hint: give --model, or leave"],
+            &[
+                "--backend is for a model that encodes, and none is served",
+                "hint: give --model or --dense, or leave",
+            ],
         ),
         (
             "serve --sparse index --reranker cross-encoders/mpnet",
             "--prompt x",
-            &["--prompt is for a model that encodes, and none is served", "hint: give --model, or leave"],
+            &[
+                "--prompt is for a model that encodes, and none is served",
+                "hint: give --model or --dense, or leave",
+            ],
         ),
         (encode, "--backend torch", &["`torch` is not a backend: expected native or candle"]),
         (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),

@@ -106,6 +106,22 @@ fn a_run_of_another_first_stage_is_noticed() {
     assert_eq!(reranked.stderr, "");
 }
 
+/// A query without results counts as zero, which looks like a failure of the system.
+#[test]
+fn judged_queries_without_results_are_noted() {
+    let workspace = workspace();
+    workspace.write("judged.txt", "q1 0 a 1\nq7 0 a 1\nq8 0 a 1\n");
+    workspace.write("c.jsonl", "{\"_id\": \"a\", \"text\": \"t\"}\n");
+    workspace.write("part.run", "q1 Q0 a 1 9 r\n");
+    for command in [
+        "depth part.run --qrels judged.txt -m RR",
+        "diff part.run part.run --qrels judged.txt -m RR",
+        "diff part.run --qrels judged.txt --failed-at 5",
+    ] {
+        workspace.runs(command).says(["part.run: 2 of 3 judged queries have no results and count as zero"]);
+    }
+}
+
 /// Identifiers of another collection give zeros, which look like results.
 #[test]
 fn a_run_without_a_judged_document_is_noted() {

@@ -125,6 +125,11 @@ fn comparisons() {
     workspace
         .toller(&format!("{command} --baseline x.run"))
         .fails(2, &["--baseline x.run is not one of the runs"]);
+    // A run has a query that the other has not.
+    assert!(!table.stdout.contains("that both have"), "{}", table.stdout);
+    workspace.write("some.run", "q1 Q0 a 1 2.0 x\nq2 Q0 a 1 2.0 x\nq3 Q0 c 1 2.0 x\n");
+    let some = workspace.runs("compare good.run some.run --qrels qrels.txt --measures RR --skip-missing");
+    assert!(some.stdout.contains("Runs are compared on the queries that both have: 2."), "{}", some.stdout);
     workspace.toller(&format!("{command} --confidence 1")).fails(2, &["a number between 0 and 1"]);
     workspace.toller("compare good.run --qrels qrels.txt").fails(2, &["only one run"]);
 }

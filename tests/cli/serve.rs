@@ -66,7 +66,7 @@ fn hits_are_those_of_search_before_and_after_a_reload() {
     let expected = workspace.hits::<f32>("run");
     let serving = Serving::start(
         &workspace,
-        "--model tiny-bert --dense store --sparse index --corpus data/corpus.jsonl --text-index texts",
+        "--dense store --sparse index --corpus data/corpus.jsonl --text-index texts",
     );
     for _ in 0..2 {
         for query in &queries {
@@ -115,7 +115,7 @@ fn what_cannot_be_served_is_an_error() {
     let workspace = Workspace::new();
     workspace.write("keys", "abc\n");
     for (arguments, code, said) in [
-        ("serve", 2, "give --model, --reranker, --sparse or --runs"),
+        ("serve", 2, "give --model, --reranker, --dense, --sparse or --runs"),
         (
             "serve --model tiny-bert --host no.such.name.invalid",
             1,

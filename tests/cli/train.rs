@@ -51,6 +51,27 @@ fn a_trained_model_encodes_and_scores() {
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"ducks\"}\n");
     workspace.runs("encode --model out --corpus corpus.jsonl --output store");
 
+    // How titles were given in training is how they are given from then on, unless asked otherwise.
+    let train = "train dual --config run.toml --steps 1 --quiet --output";
+    workspace.runs(&format!("{train} paired --title-mode pair"));
+    workspace.runs(&format!("{train} colons --title-separator :"));
+    workspace.write("titled.jsonl", "{\"_id\": \"a\", \"title\": \"Ducks\", \"text\": \"ducks\"}\n");
+    for (name, model, flags, mode, separator) in [
+        ("p", "paired", "", "pair", ""),
+        ("j", "paired", "--title-mode join", "join", " "),
+        ("c", "colons", "", "join", ":"),
+        ("m", "model", "", "join", " "),
+    ] {
+        workspace.runs(&format!("encode --model {model} --corpus titled.jsonl --output {name} {flags}"));
+        let encoding =
+            workspace.runs(&format!("store info {name} --json")).json()["stores"][0]["encoding"].clone();
+        let said = (encoding["title_mode"].as_str(), encoding["title_separator"].as_str());
+        assert_eq!(said, (Some(mode).filter(|mode| *mode != "join"), Some(separator)), "{encoding}");
+    }
+    workspace
+        .toller(&format!("{train} no --title-mode sep --title-separator :"))
+        .fails(2, &["--title-separator has no effect", "not joined"]);
+
     let Some(workspace) = self::workspace("bert-ce") else { return };
     workspace.runs("train cross --model model --data data.jsonl --batch-size 4 --steps 2 --output out");
     workspace.write("q.tsv", "1\tducks\n");

@@ -77,6 +77,20 @@ fn a_store_knows_both_towers_and_its_title_mode() {
         .fails(2, &["--title-separator", "--title-mode"]);
 }
 
+/// DPR's own code gives titles apart from texts.
+#[test]
+fn dpr_gets_titles_as_in_its_training() {
+    let Some(dpr) = shared("golden/mbert-dpr/ctx_encoder") else { return };
+    let workspace = Workspace::new();
+    workspace.write("titled.jsonl", "{\"_id\": \"a\", \"title\": \"Ducks\", \"text\": \"ducks\"}\n");
+    let encode = format!("encode --model {} --corpus titled.jsonl --output", dpr.display());
+    workspace.runs(&format!("{encode} own"));
+    workspace.runs(&format!("{encode} sep --title-mode sep"));
+    workspace.runs(&format!("{encode} join --title-mode join"));
+    let vectors = |store: &str| workspace.read(&format!("{store}/shard-00000.safetensors"));
+    assert!(vectors("own") == vectors("sep") && vectors("own") != vectors("join"));
+}
+
 /// Scales the last quarter of a model's weights: another model of the same shape.
 fn perturb(model: &Path) {
     let path = model.join("model.safetensors");

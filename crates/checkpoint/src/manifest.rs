@@ -47,6 +47,8 @@ pub struct KnownModel {
     pub normalize: Option<bool>,
     /// The longest input, in tokens.
     pub max_length: Option<usize>,
+    /// How the model was given a passage's title: `sep` or `pair`, as in stores; none if it is a part of the text.
+    pub title_mode: Option<String>,
     /// How two vectors compare, `dot` or `cosine`; `cross-encoder` for a model that scores pairs of texts.
     pub similarity: Option<String>,
     /// What is put before a text, by the text's role: `query`, `passage`.

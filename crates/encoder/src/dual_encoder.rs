@@ -12,6 +12,7 @@ use crate::config::NewPrefix;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
+use crate::titles::TitleMode;
 use crate::{EncoderError, ReferenceEncoder, Role};
 
 /// The names under which sentence-transformers' models keep the prompt of a role. Its own is the first.
@@ -65,6 +66,7 @@ pub struct DualEncoder {
     prompts: BTreeMap<String, String>,
     default_prompt: Option<String>,
     similarity: Option<String>,
+    titles: Option<TitleMode>,
 }
 
 impl DualEncoder {
@@ -135,6 +137,8 @@ impl DualEncoder {
             Some(length) => passage.with_max_length(length)?,
             None => passage,
         };
+        // DPR's own code gives titles in this way (Karpukhin et al. 2020, section 4.1).
+        let titles = of_passages.titles.or(passage.is_dpr().then_some(TitleMode::Sep));
         let mut prompts = of_queries.prompts;
         prompts.extend(of_passages.prompts);
         let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);
@@ -147,6 +151,7 @@ impl DualEncoder {
             prompts,
             default_prompt: of_passages.default_prompt,
             similarity: of_passages.similarity,
+            titles,
         })
     }
 
@@ -170,6 +175,12 @@ impl DualEncoder {
     #[must_use]
     pub fn default_prompt(&self) -> Option<&str> {
         self.default_prompt.as_deref()
+    }
+
+    /// How titles were given to the model in its training, where that is known.
+    #[must_use]
+    pub fn titles(&self) -> Option<&TitleMode> {
+        self.titles.as_ref()
     }
 
     /// How the model's files say that vectors are compared, by sentence-transformers' name for it.

@@ -109,6 +109,12 @@ impl EncoderError {
             _ => false,
         }
     }
+
+    /// Whether a device failed, so that other texts fail, too; not for lack of memory.
+    #[must_use]
+    pub fn is_of_device(&self) -> bool {
+        matches!(self, Self::Compute(NnError::Device(error)) if !error.is_out_of_memory())
+    }
 }
 
 /// Labels with their numbers: `0 (contradiction), 1 (entailment)`.

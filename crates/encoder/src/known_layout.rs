@@ -1,18 +1,19 @@
 //! What a manifest adds to a model's own files: it fills their gaps, and may not contradict them.
 
 use std::path::Path;
+use std::str::FromStr;
 
 use toller_checkpoint::{KnownModel, ModelError};
-use toller_nn::Pooling;
 
 use crate::Role;
 use crate::dual_encoder::prompt_names;
 use crate::error::{Contradiction, EncoderError};
 use crate::layout::Layout;
 use crate::modules::Module;
+use crate::titles::TitleMode;
 
 impl Layout {
-    /// Takes pooling, normalisation, maximum length and prompts from the manifest if the directory does not
+    /// Takes pooling, normalisation, maximum length, title mode and prompts from the manifest if the directory does not
     /// give them. A pooling that was asked for wins over both: with `is_pooling_given`, theirs do not matter.
     ///
     /// # Errors
@@ -28,7 +29,7 @@ impl Layout {
             Box::new(Contradiction { directory, name: known.name, what, directory_says, manifest_says })
                 .into()
         };
-        if let (Some(pooling), false) = (pooling_of(known)?, is_pooling_given) {
+        if let (Some(pooling), false) = (named(known, "pooling", known.pooling.as_ref())?, is_pooling_given) {
             let poolings = self.pooling.get_or_insert_with(|| vec![pooling]);
             if *poolings != [pooling] {
                 let names: Vec<_> = poolings.iter().map(|pooling| pooling.name()).collect();
@@ -52,6 +53,10 @@ impl Layout {
                 return Err(contradiction("the maximum length", said.to_string(), length.to_string()));
             }
         }
+        if self.titles.is_none() {
+            let name = named(known, "title_mode", known.title_mode.as_ref())?;
+            self.titles = TitleMode::of(name, None, None).unwrap_or_default();
+        }
         let roles = [
             ("query", Role::Query, "the prompt of a query"),
             ("passage", Role::Passage, "the prompt of a passage"),
@@ -70,14 +75,17 @@ impl Layout {
     }
 }
 
-/// The pooling, if the manifest gives one.
-fn pooling_of(known: &KnownModel) -> Result<Option<Pooling>, EncoderError> {
-    let Some(name) = &known.pooling else { return Ok(None) };
-    let unknown = |_| ModelError::Config {
+/// What a manifest gives by its name, if it does.
+fn named<T: FromStr>(
+    known: &KnownModel,
+    what: &str,
+    name: Option<&String>,
+) -> Result<Option<T>, EncoderError> {
+    let unknown = |name: &String| ModelError::Config {
         path: format!("models/{}.toml", known.name).into(),
-        problem: format!("pooling {name:?} is not known"),
+        problem: format!("{what} {name:?} is not known"),
     };
-    Ok(Some(name.parse().map_err(unknown)?))
+    Ok(name.map(|name| name.parse().map_err(|_| unknown(name))).transpose()?)
 }
 
 #[cfg(test)]
@@ -89,10 +97,11 @@ mod tests {
     use crate::EncoderError;
     use crate::layout::Layout;
     use crate::modules::Module;
+    use crate::titles::TitleMode;
     use toller_checkpoint::KnownModel;
 
     fn e5() -> KnownModel {
-        let text = "source = \"org/e5\"\npooling = \"mean\"\nnormalize = true\nmax_length = 512\n[prompts]\nquery = \"query: \"\n";
+        let text = "source = \"org/e5\"\npooling = \"mean\"\nnormalize = true\nmax_length = 512\ntitle_mode = \"pair\"\n[prompts]\nquery = \"query: \"\n";
         KnownModel::parse("e5", text).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -109,6 +118,7 @@ mod tests {
         assert_eq!(layout.pooling, Some(vec![Pooling::Mean]));
         assert_eq!(layout.modules, [Module::Normalize]);
         assert_eq!(layout.max_length, Some(512));
+        assert_eq!(layout.titles, Some(TitleMode::Pair));
         assert_eq!(layout.prompt(&["query"]), Some("query: "));
         assert_eq!(layout.prompt(&["passage"]), None);
         Ok(())

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 use toller_checkpoint::{Fingerprint, ModelError, read_json, read_modules, required_json};
+use toller_ir::UnknownName;
 use toller_nn::Pooling;
 use toller_tokenizer::{Tokenizer, TokenizerConfig, TokenizerError};
 
 use crate::EncoderError;
 use crate::config::TransformerConfig;
 use crate::modules::{DenseConfig, Module, PoolingConfig};
+use crate::titles::TitleMode;
 
 /// How a text becomes a vector with this model.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,8 @@ pub(crate) struct Layout {
     pub(crate) default_prompt: Option<String>,
     /// How vectors are compared, by sentence-transformers' name for it.
     pub(crate) similarity: Option<String>,
+    /// How titles were given to the model in training.
+    pub(crate) titles: Option<TitleMode>,
     /// The Python class that sentence-transformers applies to the logits of pairs.
     pub(crate) activation_class: Option<String>,
 }
@@ -105,13 +109,34 @@ struct SentenceTransformersConfig {
     truncate_dim: Option<usize>,
     similarity_fn_name: Option<String>,
     activation_fn: Option<String>,
+    /// Toller's own.
+    title_mode: Option<String>,
+    title_separator: Option<String>,
+}
+
+impl SentenceTransformersConfig {
+    fn read(directory: &Path) -> Result<(PathBuf, Self), ModelError> {
+        let path = directory.join("config_sentence_transformers.json");
+        let config = read_json(&path)?.unwrap_or_default();
+        Ok((path, config))
+    }
+
+    /// How titles were given to the model in training.
+    fn titles(&self, path: &Path) -> Result<Option<TitleMode>, ModelError> {
+        let problem = |problem: String| ModelError::Config { path: path.to_owned(), problem };
+        let name = self.title_mode.as_deref().map(str::parse).transpose();
+        let name = name.map_err(|error: UnknownName| problem(error.to_string()))?;
+        let separator = self.title_separator.clone();
+        TitleMode::of(name, separator, None).map_err(|error| problem(error.to_string()))
+    }
 }
 
 impl Layout {
     /// Reads the layout of a directory: sentence-transformers' `modules.json`, else plain transformers.
     pub(crate) fn read(directory: &Path) -> Result<Self, EncoderError> {
         let Some(entries) = read_modules(directory)? else {
-            return Ok(Self::plain(directory));
+            let (path, config) = SentenceTransformersConfig::read(directory)?;
+            return Ok(Self { titles: config.titles(&path)?, ..Self::plain(directory) });
         };
         let mut layout = Self { is_plain: false, ..Self::plain(directory) };
         for (index, entry) in entries.iter().enumerate() {
@@ -156,8 +181,8 @@ impl Layout {
         layout.query_length = sentence_bert.query_length;
         layout.document_length = sentence_bert.document_length;
         layout.lowercase = sentence_bert.do_lower_case;
-        let path = directory.join("config_sentence_transformers.json");
-        let config: SentenceTransformersConfig = read_json(&path)?.unwrap_or_default();
+        let (path, config) = SentenceTransformersConfig::read(directory)?;
+        layout.titles = config.titles(&path)?;
         let prompts = config.prompts.unwrap_or_default().into_iter();
         layout.prompts = prompts.map(|(name, prompt)| (name, prompt.unwrap_or_default())).collect();
         layout.activation_class = config.activation_fn;
@@ -193,6 +218,7 @@ impl Layout {
             prompts: BTreeMap::new(),
             default_prompt: None,
             similarity: None,
+            titles: None,
             activation_class: None,
         }
     }

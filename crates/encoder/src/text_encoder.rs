@@ -307,6 +307,11 @@ impl TextEncoder {
         self.model.plan.pooling.name()
     }
 
+    /// Whether this is an encoder of DPR.
+    pub(crate) fn is_dpr(&self) -> bool {
+        self.model.plan.config.model_type == ModelType::Dpr
+    }
+
     /// Whether the model's directory gives no pooling, so that the mean is used by default.
     #[must_use]
     pub fn pooling_is_assumed(&self) -> bool {

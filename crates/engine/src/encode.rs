@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode, encode};
+use toller_encoder::TitleMode;
+use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, encode};
 use toller_store::{
     DType, Encoding, Part, Role, Source, StoreError, StoreSpec, StoreWriter, default_rows_per_shard, inspect,
 };
@@ -14,8 +15,9 @@ use crate::{Encoder, Engine, EngineError, TextSource};
 /// How texts are encoded into a store.
 #[derive(Clone, Debug)]
 pub struct EncodeOptions {
-    /// How the title of a passage, or its context, is given to the model.
-    pub titles: TitleMode,
+    /// How the title of a passage, or its context, is given to the model; `None` for the model's own way, or else
+    /// joined with the text by a space.
+    pub titles: Option<TitleMode>,
     /// What the vectors are stored in.
     pub store_dtype: DType,
     /// Which part of the source is encoded, counted from one, and of how many; `None` for the whole.
@@ -32,7 +34,7 @@ pub struct EncodeOptions {
 impl Default for EncodeOptions {
     fn default() -> Self {
         Self {
-            titles: TitleMode::Join(" ".to_owned()),
+            titles: None,
             store_dtype: DType::F32,
             part: None,
             rows_per_shard: None,
@@ -72,8 +74,15 @@ impl Encoder {
         })
     }
 
+    /// How titles are given to the model: as asked for, or else its own way. Queries have none.
+    fn titles(&self, role: Role, options: &EncodeOptions) -> TitleMode {
+        let own = self.model.titles().filter(|_| role == Role::Passage).cloned();
+        options.titles.clone().or(own).unwrap_or_default()
+    }
+
     fn spec_of(&self, source: Source, role: Role, options: &EncodeOptions) -> Result<StoreSpec, StoreError> {
         let tower = self.model.tower(role);
+        let titles = self.titles(role, options);
         let part = options.part.map(|(index, of)| Part::new(index, of, source.passages)).transpose()?;
         Ok(StoreSpec {
             model: self.info().clone(),
@@ -81,9 +90,9 @@ impl Encoder {
                 role,
                 prompt: tower.prompt().to_owned(),
                 max_length: tower.max_length(),
-                title_mode: options.titles.name().to_owned(),
-                title_separator: options.titles.separator().to_owned(),
-                context_field: options.titles.context_field().map(str::to_owned),
+                title_mode: titles.name().to_owned(),
+                title_separator: titles.separator().to_owned(),
+                context_field: titles.context_field().map(str::to_owned),
                 compute_dtype: self.compute().name_of(self.dtype()),
                 normalized: tower.normalizes(),
                 pooling: tower.pooling(),
@@ -137,8 +146,9 @@ impl Engine {
                 self.notify(Event::BitsOfBatches);
             }
         }
-        let texts = source.read(missing, &options.titles)?;
         let role = source.role();
+        let titles = encoder.titles(role, options);
+        let texts = source.read(missing, &titles)?;
         let on_progress = |progress| self.notify(Event::Encoding { role, progress, rows });
         on_progress(EncodeProgress { rows: writer.rows_done(), tokens: 0, stopping_in: None });
         let job = EncodeJob {

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use toller_analysis::Analyzer;
-use toller_pipeline::joined_text;
 use toller_sparse::{BuildJob, BuildReport, Source, build};
 
 use crate::event::Event;
@@ -66,7 +65,7 @@ impl Engine {
         let documents = source.passages(vec![Range { start: 0, end: source.texts() }])?.map(|passage| {
             let passage = passage?;
             let text = match title_separator {
-                Some(separator) => joined_text(separator, &passage),
+                Some(separator) => passage.joined(separator),
                 None => passage.text,
             };
             Ok::<_, EngineError>((passage.id, text))

@@ -68,7 +68,7 @@ pub use toller_ir::{
 };
 pub use toller_pipeline::fusion::{Collections, Fusion, Method};
 pub use toller_pipeline::rerank::{RerankOptions, RerankedSearcher, Reranker};
-pub use toller_pipeline::{DocumentLists, TitleMode, as_run};
+pub use toller_pipeline::{DocumentLists, as_run};
 pub use toller_sparse::Scoring;
 pub use toller_texts::TextsOptions;
 pub use toller_topk::Scan;

@@ -9,10 +9,10 @@ use toller_corpus::{
     ReadOptions, SkipReport, Survey, Table, open_table, read_queries, reopen_collection, survey,
     survey_table,
 };
-use toller_encoder::TextInput;
+use toller_encoder::{TextInput, TitleMode};
 use toller_files::{FileError, Input, SpoolGuard, Stamp, parent, spool};
 use toller_ir::{Passage, Query, Role};
-use toller_pipeline::{PipelineError, TitleMode};
+use toller_pipeline::PipelineError;
 
 use crate::event::{Event, Work};
 use crate::{Engine, EngineError};

@@ -185,6 +185,7 @@ mod tests {
             let is_dual = one_of(&model.similarity, &["dot", "cosine"]) && model.similarity.is_some();
             assert!(!is_dual || model.pooling.is_some() || name.starts_with("realm"), "{name}");
             assert!(model.similarity.as_deref() != Some("cosine") || model.normalize == Some(true), "{name}");
+            assert!(one_of(&model.title_mode, &["sep", "pair"]), "{name}");
             assert!(one_of(&model.license, &["Apache-2.0", "MIT", "CC-BY-NC-4.0"]), "{name}");
             assert!(model.dimensions != Some(0) && model.max_length != Some(0), "{name}");
             assert!(model.prompts.keys().all(|role| role == "query" || role == "passage"), "{name}");

@@ -12,3 +12,14 @@ pub struct Passage {
     /// What surrounds the text, if its field was named: the paragraph of an answer.
     pub context: Option<String>,
 }
+
+impl Passage {
+    /// Title, separator and text as one text; without a title, only the text.
+    #[must_use]
+    pub fn joined(&self, separator: &str) -> String {
+        match self.title.as_deref() {
+            Some(title) if !title.is_empty() => format!("{title}{separator}{}", self.text),
+            _ => self.text.clone(),
+        }
+    }
+}

@@ -319,8 +319,11 @@ fn encode_batch(tower: &TextEncoder, batch: Tokenized) -> Result<Encoded, Pipeli
     Ok(Encoded { ids, vectors, tokens: tokens.iter().map(|tokens| tokens.len() as u64).sum() })
 }
 
-/// Finds the text that an error is about, by encoding each alone.
+/// Finds the text that an error is about, by encoding each alone. A device that fails does so with any text.
 fn culprit(tower: &TextEncoder, ids: &[String], tokens: &[Tokens], error: EncoderError) -> PipelineError {
+    if error.is_of_device() {
+        return error.into();
+    }
     for (id, tokens) in ids.iter().zip(tokens) {
         if let Err(source) = tower.encode(std::slice::from_ref(tokens)) {
             return PipelineError::Text { id: id.clone(), source };

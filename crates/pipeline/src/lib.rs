@@ -16,7 +16,6 @@ mod search_job;
 mod snippet;
 mod sparse;
 mod spilled;
-mod text;
 pub mod tune;
 
 pub use dense::{DenseSearcher, encode_texts};
@@ -29,4 +28,3 @@ pub use run::as_run;
 pub use search_job::SearchJob;
 pub use snippet::{best_part, matched_words};
 pub use sparse::SparseSearcher;
-pub use text::{TitleMode, joined_text};

@@ -6,6 +6,7 @@ use std::iter;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use toller_encoder::NotJoined;
 use toller_engine::{BackendError, EngineError};
 use toller_eval::{CompareError, MeasureError};
 use toller_hub::ResolveError;
@@ -143,6 +144,7 @@ fn is_argument(error: &(dyn Error + 'static)) -> bool {
         || error.is::<FusionError>()
         || error.is::<MiningError>()
         || error.is::<MissingText>()
+        || error.is::<NotJoined>()
         || error.is::<UnknownName>()
         || of_training(error).is_some_and(|error| {
             matches!(

@@ -4,18 +4,20 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use toller_corpus::ColumnNames;
-use toller_engine::{EncodeOptions, IndexOptions, TitleMode};
+use toller_encoder::TitleMode;
+use toller_engine::{EncodeOptions, IndexOptions};
 
 use crate::error::Failed;
 use crate::given::{Collection, Files, Kind, Reading, parent};
 use crate::models::{GivenEncoder, at_least_one};
+use crate::training_options::parse;
 use crate::whole::whole;
 use crate::work;
 
 /// Encodes a collection or queries into a store, or goes on where an interrupted encode of the same ended.
 /// Returns the directory.
 #[pyfunction]
-#[pyo3(signature = (encoder, output, *, corpus=None, queries=None, store_dtype="f32", title_mode="join",
+#[pyo3(signature = (encoder, output, *, corpus=None, queries=None, store_dtype="f32", title_mode=None,
                     title_separator=None, context_field=None, shard=None, rows_per_shard=None, overwrite=false, id_column=None,
                     title_column=None, text_column=None, skip_bad_lines=false, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
@@ -26,7 +28,7 @@ pub(crate) fn encode(
     corpus: Option<&Bound<'_, PyAny>>,
     queries: Option<&Bound<'_, PyAny>>,
     store_dtype: &str,
-    title_mode: &str,
+    title_mode: Option<&str>,
     title_separator: Option<String>,
     context_field: Option<String>,
     #[pyo3(from_py_with = whole)] shard: Option<(u32, u32)>,
@@ -38,7 +40,8 @@ pub(crate) fn encode(
     skip_bad_lines: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PathBuf> {
-    let titles = titles(title_mode, title_separator, context_field.clone())?;
+    let titles = TitleMode::of(parse(title_mode)?, title_separator, context_field.clone());
+    let titles = titles.map_err(Failed::from)?;
     let options = EncodeOptions {
         titles,
         store_dtype: store_dtype.parse().map_err(Failed::from)?,
@@ -82,31 +85,6 @@ pub(crate) fn encode(
         }
         Ok(encoded.manifest.spec.directory(&output))
     })
-}
-
-/// How titles and contexts are given to the model.
-fn titles(mode: &str, separator: Option<String>, context: Option<String>) -> Result<TitleMode, Failed> {
-    let for_join = |argument: &str| {
-        Failed::invalid(format!("{argument} has no meaning for title_mode={mode:?}"))
-            .hint("leave one of them out")
-    };
-    match (mode, separator, context) {
-        ("join", separator, context) => {
-            let separator = separator.unwrap_or_else(|| " ".to_owned());
-            Ok(match context {
-                Some(field) => TitleMode::Context { separator, field },
-                None => TitleMode::Join(separator),
-            })
-        }
-        ("sep", None, None) => Ok(TitleMode::Sep),
-        ("pair", None, None) => Ok(TitleMode::Pair),
-        ("sep" | "pair", Some(_), _) => Err(for_join("title_separator")),
-        ("sep" | "pair", None, Some(_)) => Err(for_join("context_field")),
-        _ => {
-            Err(Failed::invalid(format!("no title mode is named {mode:?}"))
-                .hint("there are join, sep and pair"))
-        }
-    }
 }
 
 /// What is encoded.

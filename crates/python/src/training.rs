@@ -33,6 +33,7 @@ pub(crate) fn train_dual(
         query_max_length: at_least_one("query_max_length", options.query_max_length)?,
         pooling: options.pooling.as_deref().map(parse_pooling).transpose()?,
         prefix_tokens: at_least_one("prefix_tokens", options.prefix_tokens)?,
+        title_mode: parse(options.title_mode.as_deref())?,
         untie: options.untie,
         only: parse(options.only.as_deref())?,
         objective: DualObjective {

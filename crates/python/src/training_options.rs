@@ -96,6 +96,8 @@ pub(crate) struct Options<'py> {
     #[pyo3(default)]
     pub(crate) truncation: Option<String>,
     #[pyo3(default)]
+    pub(crate) title_mode: Option<String>,
+    #[pyo3(default)]
     pub(crate) untie: bool,
     #[pyo3(default)]
     pub(crate) only: Option<String>,

@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::schedule::{Answer, Capacity, Scheduler, Work};
 use crate::texts::{Cut, on_texts};
 
-/// Tokens of a batch, unless the limits say otherwise. Larger batches are slower, and others wait for them
+/// Tokens of a batch on the CPU, unless the limits say otherwise. Larger batches are slower, and others wait for them
 /// longer (benches/results/serve.md).
 const BATCH_TOKENS: usize = 256;
 
@@ -95,7 +95,7 @@ impl Embedder {
         limits: &Limits,
         metrics: &Metrics,
     ) -> Result<Self, ServerError> {
-        let capacity = capacity(limits, threads);
+        let capacity = capacity(limits, threads, encoder.model().tower(Role::Passage).work());
         let scheduler = Scheduler::start("toller-embed", Encoding(encoder), capacity, metrics.queue("embed"));
         Ok(Self { scheduler: scheduler.map_err(ServerError::Start)?, role })
     }
@@ -184,8 +184,33 @@ impl Embedder {
     }
 }
 
-/// What fits into the queue of a model, which computes in this many threads.
-pub(crate) fn capacity(limits: &Limits, threads: usize) -> Capacity {
-    let batch = limits.batch_tokens.unwrap_or(BATCH_TOKENS);
-    Capacity { lanes: threads, batch, queue: limits.queued_tokens, gathers: false }
+/// What fits into the queue of a model: as many batches at a time as there are threads, or as a device wants.
+pub(crate) fn capacity(limits: &Limits, threads: usize, wanted: toller_nn::Work) -> Capacity {
+    let (lanes, usual) =
+        if wanted.uses_threads { (threads, BATCH_TOKENS) } else { (wanted.sessions, wanted.batch_tokens) };
+    let batch = limits.batch_tokens.unwrap_or(usual);
+    Capacity { lanes, batch, queue: limits.queued_tokens, gathers: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_gets_the_batches_that_it_wants() {
+        let on_threads = |uses_threads| toller_nn::Work {
+            batch_tokens: 25_344,
+            least_tokens: 1,
+            sessions: 2,
+            uses_threads,
+        };
+        let of = |limits: &Limits, uses_threads| {
+            let capacity = capacity(limits, 64, on_threads(uses_threads));
+            (capacity.lanes, capacity.batch)
+        };
+        let mut limits = Limits::default();
+        assert_eq!((of(&limits, true), of(&limits, false)), ((64, 256), (2, 25_344)));
+        limits.batch_tokens = Some(1000);
+        assert_eq!((of(&limits, true), of(&limits, false)), ((64, 1000), (2, 1000)));
+    }
 }

@@ -85,7 +85,7 @@ impl Scorer {
         limits: &Limits,
         metrics: &Metrics,
     ) -> Result<Self, ServerError> {
-        let capacity = capacity(limits, engine.threads());
+        let capacity = capacity(limits, engine.threads(), model.work());
         let work = Scoring { engine, model };
         let scheduler = Scheduler::start("toller-score", work, capacity, metrics.queue("score"));
         Ok(Self { scheduler: scheduler.map_err(ServerError::Start)? })

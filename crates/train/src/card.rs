@@ -1,11 +1,12 @@
 //! The README of a trained model: from what, on what and how it was trained.
 
+use toller_encoder::TitleMode;
 use toller_ir::Role;
 
 use crate::loss::DualLoss;
 use crate::model::Model;
 use crate::settings::{Length, Settings};
-use crate::task::{Task, Titles};
+use crate::task::Task;
 
 /// The model before training, for the README.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +54,9 @@ fn texts(task: &Task, model: &Model) -> String {
                 }
             };
             let titles = match titles {
-                Titles::Joined(separator) => format!("before the text, with {separator:?} between them"),
-                Titles::Pair(_) => "a text of their own".to_owned(),
+                TitleMode::Sep => "apart from the text, in one segment".to_owned(),
+                TitleMode::Pair => "apart from the text, in a segment of their own".to_owned(),
+                joined => format!("before the text, with {:?} between them", joined.separator()),
             };
             format!(
                 "- encoders: {trained}\n{prefix}- pooling: {}\n- tokens of a query: {} at most\n\

@@ -44,6 +44,6 @@ pub use model::{Chunks, Compute, Graded, Inputs, Model};
 pub use network::{Gradients, Parameter, Recorder, TensorName, Tower, Weights};
 pub use optimizer::{Moments, Optimizer, Rule, Schedule, Warmup, global_norm};
 pub use settings::{Length, Settings};
-pub use task::{Task, Titles};
+pub use task::Task;
 pub use token_task::TokenTask;
 pub use trainer::{Ending, Report, StepReport, Trainer};

@@ -1,9 +1,8 @@
 //! What is trained: a dual encoder or a cross-encoder, from examples to the gradient of its results.
 
 use rayon::prelude::*;
-use toller_encoder::{CrossEncoder, DualEncoder, EncoderError, TextEncoder, TextInput, TitleTypes};
+use toller_encoder::{CrossEncoder, DualEncoder, TitleMode};
 use toller_ir::Role;
-use toller_tokenizer::Tokens;
 
 use crate::TrainError;
 use crate::data::Candidate;
@@ -22,7 +21,7 @@ pub enum Task {
         /// What is learned.
         loss: DualLoss,
         /// How a title becomes part of its passage.
-        titles: Titles,
+        titles: TitleMode,
     },
     /// A cross-encoder.
     Cross {
@@ -33,15 +32,6 @@ pub enum Task {
         /// How a title becomes part of its passage; never a segment of its own.
         separator: String,
     },
-}
-
-/// How a title becomes part of its passage.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Titles {
-    /// Before the text, with this between them.
-    Joined(String),
-    /// As a text of its own: `[CLS] title [SEP] text [SEP]`.
-    Pair(TitleTypes),
 }
 
 /// A query with the passages that were chosen for a step, the positive first.
@@ -70,12 +60,14 @@ impl Task {
             Self::Dual { encoder, titles, .. } => {
                 let (query, passage) = (encoder.tower(Role::Query), encoder.tower(Role::Passage));
                 let of_queries = batch.par_iter().map(|picked| query.tokenize(&picked.query));
-                let of_passages = pairs.par_iter().map(|(_, candidate)| titles.tokenize(passage, candidate));
+                let of_passages = pairs
+                    .par_iter()
+                    .map(|(_, candidate)| passage.tokenize_input(&titles.text_of(&candidate.passage())));
                 [of_queries.collect::<Result<_, _>>()?, of_passages.collect::<Result<_, _>>()?]
             }
             Self::Cross { encoder, separator, .. } => {
                 let pair = |(query, candidate): &(&str, &Candidate)| {
-                    encoder.tokenize_pair(query, &joined(candidate, separator))
+                    encoder.tokenize_pair(query, &candidate.passage().joined(separator))
                 };
                 [pairs.par_iter().map(pair).collect::<Result<_, _>>()?, Vec::new()]
             }
@@ -103,30 +95,5 @@ impl Task {
                 format!("{fingerprint} {length} {} {loss:?} {separator:?}", encoder.truncation())
             }
         }
-    }
-}
-
-impl Titles {
-    pub(crate) fn tokenize(
-        &self,
-        tower: &TextEncoder,
-        candidate: &Candidate,
-    ) -> Result<Tokens, EncoderError> {
-        let text = candidate.text.clone().unwrap_or_default();
-        match self {
-            Self::Joined(separator) => tower.tokenize(&joined(candidate, separator)),
-            Self::Pair(types) => {
-                let title = candidate.title.clone().unwrap_or_default();
-                tower.tokenize_input(&TextInput::Titled { title, text, types: *types })
-            }
-        }
-    }
-}
-
-pub(crate) fn joined(candidate: &Candidate, separator: &str) -> String {
-    let text = candidate.text.as_deref().unwrap_or_default();
-    match &candidate.title {
-        Some(title) => format!("{title}{separator}{text}"),
-        None => text.to_owned(),
     }
 }

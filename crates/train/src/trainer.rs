@@ -363,27 +363,28 @@ impl Trainer {
         let (mut loss, tokens) = self.gradient()?;
         if let Some(epsilon) = perturbation {
             let perturbed = Perturbed::new(&mut self.model, &self.gradients, epsilon)?;
-            self.model.follow()?;
-            (loss, _) = self.gradient()?;
+            let again = self.model.follow().and_then(|()| self.gradient());
             perturbed.undo(&mut self.model);
+            (loss, _) = again?;
         }
-        self.step += 1;
+        let step = self.step + 1;
         let norm = global_norm(&self.gradients);
         for (what, number) in [("loss", loss), ("gradient", norm)] {
             if !number.is_finite() {
-                return Err(TrainError::NotFinite { what, step: self.step });
+                return Err(TrainError::NotFinite { what, step });
             }
         }
-        let rate = rate * schedule.factor(self.step - 1, warmup.steps(self.total), self.total);
+        let rate = rate * schedule.factor(self.step, warmup.steps(self.total), self.total);
         for index in 0..self.gradients.len() {
             if !self.model.trains(index) {
                 continue;
             }
             if let Some(weights) = self.model.towers_mut()[index].weights_mut() {
                 let (gradients, moments) = (&self.gradients[index], &mut self.moments[index]);
-                optimizer.apply(weights, gradients, moments, (self.step, rate, norm));
+                optimizer.apply(weights, gradients, moments, (step, rate, norm));
             }
         }
+        self.step = step;
         self.model.follow()?;
         let epoch = (self.step * accumulate.max(1) as u64) as f64 / self.batches() as f64;
         let seconds = started.elapsed().as_secs_f64();

@@ -148,7 +148,8 @@ impl AnswerArgs {
         }
     }
 
-    /// Adds the first `depth` documents of a run, or of a folder of DPR's results.
+    /// Adds the first `depth` documents of a run, or of a folder of DPR's results. Returns the number of questions
+    /// without results.
     pub fn add_run(
         &self,
         search: &mut AnswerSearch<'_>,
@@ -157,9 +158,9 @@ impl AnswerArgs {
         depth: usize,
         input: &RunInputArgs,
         ui: &Ui,
-    ) -> crate::Result<()> {
+    ) -> crate::Result<usize> {
         let run = input.read_file_or_folder(path, ui)?;
-        check_questions(path, &run, questions, ui)?;
+        let missing = check_questions(path, &run, questions)?;
         let rankings: HashMap<&str, Vec<&str>> = run
             .queries
             .iter()
@@ -170,7 +171,7 @@ impl AnswerArgs {
             .collect::<Result<_, toller_eval::EvalError>>()
             .context(format!("cannot evaluate {}", path.input()))?;
         search.add_run(rankings);
-        Ok(())
+        Ok(missing)
     }
 
     /// Reads the collection once.

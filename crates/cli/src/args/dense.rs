@@ -140,19 +140,6 @@ impl DenseArgs {
         self.open_with(self.model_args.compute.device, Some(part), engine, ui)
     }
 
-    /// The name of the model that made the first store.
-    fn model_of_store(&self, engine: &Engine, ui: &Ui) -> crate::Result<String> {
-        let store = engine.open_store(&self.dense[..1], false)?;
-        let model = &store.manifest().spec.model;
-        if !model.is_known() {
-            let message = "the store does not name its model, so these texts cannot be encoded";
-            let remedy = "give the model that made the vectors: --model NAME --assume-model";
-            return Err(UsageError::new(message, remedy).into());
-        }
-        ui.status(format!("queries are encoded by the model of the store, {}", model.name));
-        Ok(model.name.clone())
-    }
-
     fn open_with(
         &self,
         device: Device,
@@ -165,7 +152,7 @@ impl DenseArgs {
             Some(path) => QuerySource::Store(path.into()),
             None => {
                 let given = self.model.as_ref().map(ToString::to_string);
-                let name = given.map_or_else(|| self.model_of_store(engine, ui), Ok)?;
+                let name = given.map_or_else(|| model_of(&self.dense, engine, ui), Ok)?;
                 let encoder = model::load(&name, &self.model_args, engine, ui)?;
                 QuerySource::Encoder { encoder, assume_model: *assume_model }
             }
@@ -173,4 +160,17 @@ impl DenseArgs {
         let options = DenseOptions { scan: *scan, device, part, verify: !no_verify, any_role: self.any_role };
         engine.dense(&self.dense, queries, &options).map_err(in_flags)
     }
+}
+
+/// The name of the model that made the first of these stores, to encode queries with.
+pub fn model_of(stores: &[InputPath], engine: &Engine, ui: &Ui) -> crate::Result<String> {
+    let store = engine.open_store(stores.get(..1).unwrap_or_default(), false)?;
+    let model = &store.manifest().spec.model;
+    if !model.is_known() {
+        let message = "the store does not name its model, so these texts cannot be encoded";
+        let remedy = "give the model that made the vectors: --model NAME --assume-model";
+        return Err(UsageError::new(message, remedy).into());
+    }
+    ui.status(format!("queries are encoded by the model of the store, {}", model.name));
+    Ok(model.name.clone())
 }

@@ -137,24 +137,27 @@ pub fn warn_of_none_judged(name: &str, run: &Run, qrels: &Qrels, ui: &Ui) {
     }
 }
 
-/// Checks that a run has results for questions. Those without results are reported.
-pub fn check_questions(path: &InputPath, run: &Run, questions: &[Query], ui: &Ui) -> crate::Result<()> {
-    let all = questions.len();
+/// Warns of judged queries that a run has no results for.
+pub fn warn_of_missing(name: &str, run: &Run, qrels: &Qrels, ui: &Ui) {
+    let missing = qrels.iter().filter(|(query, _)| !run.queries.contains_key(*query)).count();
+    if missing > 0 && missing < qrels.len() {
+        let judged = qrels.len();
+        ui.warning(format!("{name}: {missing} of {judged} judged queries have no results and count as zero"));
+    }
+}
+
+/// Checks that a run has results for questions. Returns the number of those without results.
+pub fn check_questions(path: &InputPath, run: &Run, questions: &[Query]) -> Result<usize, Remedied> {
     let without = questions.iter().filter(|query| !run.queries.contains_key(&query.id)).count();
-    if without == all {
+    if without == questions.len() {
         let query = run.queries.keys().next().map_or("", String::as_str);
         return Err(Remedied::new(
             format!("{} has no results for the questions; it has some for {query:?}", path.display()),
             "give the questions that were searched for, in the same files: without identifiers of their own, \
              questions are numbered by file and row",
-        )
-        .into());
+        ));
     }
-    if without > 0 {
-        let path = path.display();
-        ui.warning(format!("{path}: {without} of {all} questions have no results and count as not answered"));
-    }
-    Ok(())
+    Ok(without)
 }
 
 /// Names of runs, or of their judgments: those of their files, or their paths if two names are equal.

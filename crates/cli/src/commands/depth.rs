@@ -15,7 +15,7 @@ use crate::args::paths::{InputPath, Inputs};
 use crate::args::plot::PlotArgs;
 use crate::args::qrels::QrelsArgs;
 use crate::args::report::{ReportArgs, ReportFormat};
-use crate::args::runs::{RunInputArgs, run_names, warn_of_none_judged};
+use crate::args::runs::{RunInputArgs, run_names, warn_of_missing, warn_of_none_judged};
 use crate::error::{Context, Remedied, UsageError, of_csv};
 use crate::table::{Align, table};
 use crate::ui::Ui;
@@ -110,6 +110,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     let runs = args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
     for (path, run) in args.runs.iter().zip(&runs) {
         warn_of_none_judged(&path.input().to_string(), run, &qrels, ui);
+        warn_of_missing(&path.input().to_string(), run, &qrels, ui);
     }
     if let (Some(first), Some(path)) = (&first, &args.first_stage) {
         check_reranked(&args.runs, &runs, path, first, ui)?;

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
 use toller_corpus::ColumnNames;
-use toller_engine::{EncodeOptions, Engine, Role, TextSource, TitleMode};
+use toller_encoder::{TitleMode, TitleName};
+use toller_engine::{EncodeOptions, Engine, Role, TextSource};
 use toller_ir::counted;
 use toller_pipeline::EncodeReport;
 use toller_store::{Codes, DType};
 
 use super::store::quantize::{CODES, quantize_store};
 use super::text_source;
-use crate::args::choice::one_of;
+use crate::args::choice::{by_name, one_of};
 use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs, QueriesArgs};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
@@ -55,9 +56,10 @@ pub struct EncodeArgs {
     codes: Option<Codes>,
 
     /// How a title is given to the model: joined with the text by --title-separator; as `title [SEP] text` in
-    /// one segment (DPR); or as a pair of segments (RocketQA)
-    #[arg(long, value_name = "join|sep|pair", value_enum, default_value_t = TitleModeName::Join, conflicts_with = "queries")]
-    title_mode: TitleModeName,
+    /// one segment (DPR); or as a pair of segments (RocketQA) [default: sep or pair for models that are known
+    /// to be trained so, else join]
+    #[arg(long, value_name = "join|sep|pair", value_parser = by_name::<TitleName>(TitleName::NAMES), conflicts_with = "queries")]
+    title_mode: Option<TitleName>,
 
     /// Text between a title and its text if they are joined [default: " "]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "queries")]
@@ -94,32 +96,6 @@ pub struct EncodeArgs {
 
     #[command(flatten)]
     model_args: ModelArgs,
-}
-
-/// A title mode as given on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum TitleModeName {
-    Join,
-    Sep,
-    Pair,
-}
-
-fn title_mode(args: &EncodeArgs) -> Result<TitleMode, UsageError> {
-    let for_join =
-        |flag| Err(UsageError::new(format!("{flag} is for --title-mode join"), "leave one of them out"));
-    match (args.title_mode, &args.title_separator, &args.context_field) {
-        (TitleModeName::Join, separator, field) => {
-            let separator = separator.clone().unwrap_or_else(|| " ".to_owned());
-            Ok(match field.clone() {
-                Some(field) => TitleMode::Context { separator, field },
-                None => TitleMode::Join(separator),
-            })
-        }
-        (_, Some(_), _) => for_join("--title-separator"),
-        (_, _, Some(_)) => for_join("--context-field"),
-        (TitleModeName::Sep, None, None) => Ok(TitleMode::Sep),
-        (TitleModeName::Pair, None, None) => Ok(TitleMode::Pair),
-    }
 }
 
 impl EncodeArgs {
@@ -172,8 +148,9 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
 
 /// How texts are encoded, as a whole.
 fn options(args: &EncodeArgs) -> Result<EncodeOptions, UsageError> {
+    let titles = TitleMode::of(args.title_mode, args.title_separator.clone(), args.context_field.clone());
     Ok(EncodeOptions {
-        titles: title_mode(args)?,
+        titles: titles.map_err(|error| UsageError::of(&error))?,
         store_dtype: args.store_dtype,
         part: None,
         rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),

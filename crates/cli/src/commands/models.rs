@@ -51,6 +51,7 @@ fn object(model: &KnownModel) -> Value {
         "pooling": model.pooling,
         "normalize": model.normalize,
         "max_length": model.max_length,
+        "title_mode": model.title_mode,
         "similarity": model.similarity,
         "prompts": model.prompts,
         "checkpoint": model.checkpoint.as_ref().map(|copy| &copy.url),

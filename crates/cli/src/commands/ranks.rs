@@ -104,7 +104,8 @@ pub fn run(args: &RanksArgs, ui: &Ui) -> crate::Result<()> {
             done += queries.len();
             bar.set(done as u64);
         }
-        Ok(evaluate_first_ranks(ranks, &measures)?)
+        let missing = judged.without_query.len();
+        Ok(Evaluation { missing, ..evaluate_first_ranks(ranks, &measures)? })
     };
     let mut runs = vec![RunReport::new("documents", evaluated(None)?)];
     if let Some(numbers) = &numbers {

@@ -40,7 +40,7 @@ pub(super) fn sections(report: &Report, options: ReportOptions) -> Vec<Section> 
     sections.push(Section {
         title: Some("comparisons".into()),
         grid: pairs(report, options.digits),
-        notes: Vec::new(),
+        notes: note_of_queries(report).into_iter().collect(),
     });
     sections
 }
@@ -151,6 +151,21 @@ fn note(report: &Report) -> String {
         test.name(),
         alpha.trim_end_matches('0')
     )
+}
+
+/// On how many queries pairs are compared, where a run has others, too.
+fn note_of_queries(report: &Report) -> Option<String> {
+    let pairs = &report.comparisons.as_ref()?.pairs;
+    let is_part = |pair: &&PairComparison| {
+        [pair.run, pair.baseline]
+            .iter()
+            .any(|run| report.runs[*run].evaluation.per_query.len() > pair.queries)
+    };
+    pairs.iter().find(is_part)?;
+    let counts = || pairs.iter().map(|pair| pair.queries);
+    let (least, most) = (counts().min()?, counts().max()?);
+    let queries = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    Some(format!("Runs are compared on the queries that both have: {queries}."))
 }
 
 /// The measures that were compared by, each once.

@@ -33,6 +33,7 @@ fn model() -> KnownModel {
         pooling: None,
         normalize: None,
         max_length: None,
+        title_mode: None,
         similarity: None,
         prompts: BTreeMap::new(),
         checkpoint: None,

@@ -11,7 +11,6 @@ use super::cache::{PairKey, ScoreCache};
 use super::error::RerankError;
 use super::scorer::{PassageTokens, Scorer};
 use super::stream::{Message, QueryPairs};
-use crate::text::joined_text;
 
 /// Pairs whose texts are in memory at a time: enough that a passage that several queries share is read and
 /// tokenized once, few enough that long passages have room.
@@ -132,7 +131,7 @@ impl<'a> Feeder<'a> {
         ids.dedup();
         let passages = self.texts.get_many(&ids)?;
         let text = |passage: Passage| match self.title_separator {
-            Some(separator) => joined_text(separator, &passage),
+            Some(separator) => passage.joined(separator),
             None => passage.text,
         };
         Ok(ids.into_iter().zip(passages).filter_map(|(id, passage)| Some((id, text(passage?)))).collect())

@@ -130,6 +130,10 @@ impl Stream<'_> {
     fn score(&self, batch: &Batch<'_>) -> Result<Vec<f32>, RerankError> {
         let counts = batch.pairs.iter().map(|pair| pair.inputs);
         self.scorer.score(&batch.inputs, counts).map_err(|error| {
+            // A device that fails does so with any pair.
+            if error.is_of_device() {
+                return error.into();
+            }
             let mut rest = batch.inputs.as_slice();
             for pair in &batch.pairs {
                 let (inputs, after) = rest.split_at(pair.inputs);

@@ -374,7 +374,7 @@ def encode(
     corpus: _Texts | None = None,
     queries: _Texts | None = None,
     store_dtype: str = "f32",
-    title_mode: str = "join",
+    title_mode: str | None = None,
     title_separator: str | None = None,
     context_field: str | None = None,
     shard: tuple[int, int] | None = None,

@@ -20,7 +20,7 @@ def encode(
     corpus: Texts | None = None,
     queries: Texts | None = None,
     store_dtype: str = "f32",
-    title_mode: str = "join",
+    title_mode: str | None = None,
     title_separator: str | None = None,
     context_field: str | None = None,
     shard: tuple[int, int] | None = None,
@@ -39,6 +39,9 @@ def encode(
     tuples, pairs of an identifier and a text, or a mapping from identifiers. Columns have the names that files' fields
     have (id, title, text and others), or those that `id_column`, `title_column` and `text_column` give. The texts of a
     table in memory are not copied; what can be read only once is written to a temporary file next to `output` first.
+
+    `title_mode` is how the model is given a title: "join" (with `title_separator` before the text), "sep" (as DPR) or
+    "pair" (as RocketQA); None for the way of the model, where it is known, or else "join".
 
     `context_field` names the field or column whose text follows each text as the second segment, such as the
     paragraph of an answer sentence (ReQA). If both are too long together, the context is cut.

@@ -2,6 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use toller_ir::Passage;
+
 /// A query with passages that answer it and passages that do not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
@@ -83,6 +85,12 @@ fn hash(value: impl Hash) -> u64 {
 }
 
 impl Candidate {
+    /// As a passage without an identifier.
+    pub(crate) fn passage(&self) -> Passage {
+        let text = self.text.clone().unwrap_or_default();
+        Passage { title: self.title.clone(), text, ..Passage::default() }
+    }
+
     /// A text without a title.
     #[must_use]
     pub fn plain(text: impl Into<String>) -> Self {

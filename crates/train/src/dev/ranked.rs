@@ -12,11 +12,10 @@ use toller_tokenizer::Tokens;
 use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 
 use crate::TrainError;
-use crate::data::Candidate;
 use crate::dev::{BLOCK, add};
 use crate::loss::Similarity;
 use crate::model::Model;
-use crate::task::{Task, joined};
+use crate::task::Task;
 
 /// Hits of a query that are measured, as in a run of `search`.
 const HITS: usize = 1000;
@@ -73,9 +72,9 @@ impl RankedSet {
         let (mut ids, mut texts) = (Vec::new(), Vec::new());
         let tower = encoder.tower(Role::Passage);
         for passage in passages {
-            let Passage { id, title, text, .. } = passage.map_err(Into::into)?;
-            texts.push(titles.tokenize(tower, &Candidate { title, ..Candidate::plain(text) })?);
-            ids.push(id);
+            let passage = passage.map_err(Into::into)?;
+            texts.push(tower.tokenize_input(&titles.text_of(&passage))?);
+            ids.push(passage.id);
         }
         if ids.is_empty() {
             return Err(TrainError::Dev("the collection of the dev set is empty".to_owned()));
@@ -131,9 +130,8 @@ impl RankedSet {
             queries.iter().flat_map(|(query, hits)| hits.iter().map(|hit| (*query, *hit))).collect();
         let pair = |(query, hit): &(&Query, &RunEntry)| -> Result<Tokens, TrainError> {
             let missing = || TrainError::MissingPassage { id: hit.doc_id.clone() };
-            let Passage { title, text, .. } = texts.get(&hit.doc_id)?.ok_or_else(missing)?;
-            let candidate = Candidate { title, ..Candidate::plain(text) };
-            Ok(encoder.tokenize_pair(&query.text, &joined(&candidate, separator))?)
+            let passage = texts.get(&hit.doc_id)?.ok_or_else(missing)?;
+            Ok(encoder.tokenize_pair(&query.text, &passage.joined(separator))?)
         };
         let tokens = pairs.par_iter().map(pair).collect::<Result<Vec<_>, _>>()?;
         let mut starts = vec![0];

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use toller_checkpoint::KnownModel;
-use toller_encoder::{DualEncoder, LoadOptions, NewPrefix, TextPooling};
+use toller_encoder::{DualEncoder, LoadOptions, NewPrefix, TextPooling, TitleMode, TitleName};
 use toller_ir::Role;
 
 use super::{Plan, RunOptions};
@@ -11,7 +11,7 @@ use crate::TrainError;
 use crate::dropout::Rates;
 use crate::loss::{DualObjective, Similarity};
 use crate::model::{Compute, Model};
-use crate::task::{Task, Titles};
+use crate::task::Task;
 
 /// A run that trains a dual encoder.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,8 @@ pub struct DualRun {
     pub query_max_length: Option<usize>,
     /// How token states become a vector; `None` for the model's own way.
     pub pooling: Option<TextPooling>,
+    /// How titles are given to the model; `None` for the model's own way, or else joined with their texts.
+    pub title_mode: Option<TitleName>,
     /// Tokens of a new prefix; only the prefix is trained.
     pub prefix_tokens: Option<usize>,
     /// Whether queries and passages get encoders of their own.
@@ -58,7 +60,10 @@ impl DualRun {
         let tower = encoder.tower(Role::Query);
         let (similarity, loss) = self.objective.complete(own_similarity(&encoder))?;
         let settings = self.options.settings(Rates::of_model(tower.folder())?)?;
-        let titles = Titles::Joined(self.options.separator());
+        let reason = "titles are not joined with their texts";
+        let asked = TitleMode::of(self.title_mode, self.options.separator.clone(), None)
+            .map_err(|_| TrainError::NoEffect { setting: "title_separator", reason })?;
+        let titles = asked.or(encoder.titles().cloned()).unwrap_or_default();
         let task = Task::Dual { encoder, similarity, loss, titles };
         Ok(Plan { task, model, settings, new_labels: None })
     }

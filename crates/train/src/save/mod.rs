@@ -16,6 +16,7 @@ pub(crate) use self::files::write;
 use self::files::{change_config, check_files, copy_files};
 use self::modules::{
     append_normalize, change_pooling, write_length, write_modules, write_prompts, write_similarity,
+    write_titles,
 };
 use self::prefix::write_prefix;
 
@@ -42,7 +43,7 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
             }
             write_length(output, encoder.max_length(), false)?;
         }
-        Task::Dual { encoder, similarity, .. } => {
+        Task::Dual { encoder, similarity, titles, .. } => {
             let folders = model.towers().len();
             let towers = [Role::Query, Role::Passage].map(|role| (role, encoder.tower(role)));
             let lengths = towers.map(|(_, tower)| tower.max_length());
@@ -64,6 +65,7 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
                     write_similarity(&target, *similarity)?;
                     write_prompts(&target, towers.map(|(role, tower)| (role, tower.prompt())))?;
                 }
+                write_titles(&target, titles)?;
                 // One model for both roles takes the longer texts.
                 let length = if folders == 1 { lengths[0].max(lengths[1]) } else { lengths[index] };
                 let inside = tower.folder().strip_prefix(root).unwrap_or(Path::new(""));

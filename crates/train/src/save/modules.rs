@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use toller_checkpoint::read_json;
-use toller_encoder::prompt_names;
+use toller_encoder::{TitleMode, prompt_names};
 use toller_files::{FileError, names_in};
 use toller_ir::Role;
 
@@ -120,6 +120,17 @@ pub(super) fn write_length(transformer: &Path, length: usize, has_modules: bool)
 pub(super) fn write_similarity(output: &Path, similarity: Similarity) -> Result<(), TrainError> {
     change_json(&output.join(SENTENCE_TRANSFORMERS_CONFIG), |config| {
         config.insert("similarity_fn_name".to_owned(), json!(similarity.name()));
+    })
+}
+
+/// Writes how titles were given to the model, for Toller: other programs take no notice of it.
+pub(super) fn write_titles(output: &Path, titles: &TitleMode) -> Result<(), TrainError> {
+    change_json(&output.join(SENTENCE_TRANSFORMERS_CONFIG), |config| {
+        config.insert("title_mode".to_owned(), json!(titles.name()));
+        match titles {
+            TitleMode::Join(separator) => config.insert("title_separator".to_owned(), json!(separator)),
+            _ => config.remove("title_separator"),
+        };
     })
 }
 

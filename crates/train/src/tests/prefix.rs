@@ -6,12 +6,12 @@ use std::fs;
 use std::path::Path;
 
 use safetensors::SafeTensors;
-use toller_encoder::{DualEncoder, LoadOptions, NewPrefix};
+use toller_encoder::{DualEncoder, LoadOptions, NewPrefix, TitleMode};
 use toller_ir::Role;
 
 use super::run::{Toy, accuracy, run, settings};
 use crate::{
-    Compute, DualLoss, Ending, Length, Model, Rates, Settings, Similarity, Task, Titles, TrainError, Trainer,
+    Compute, DualLoss, Ending, Length, Model, Rates, Settings, Similarity, Task, TrainError, Trainer,
 };
 
 const NEW: Option<NewPrefix> = Some(NewPrefix { tokens: 6, seed: 3 });
@@ -30,7 +30,7 @@ fn trainer(
     let encoder = load(&toy.model, new);
     let model = Model::dual(&encoder, untied, None, &Compute::Cpu).unwrap();
     let loss = DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false };
-    let titles = Titles::Joined(" ".to_owned());
+    let titles = TitleMode::default();
     let task = Task::Dual { encoder, similarity: Similarity::Cosine, loss, titles };
     toy.trainer(task, model, None, settings, name)
 }

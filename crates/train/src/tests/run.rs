@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TextPooling};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TextPooling, TitleMode};
 use toller_ir::Role;
 
 use crate::{
     Chunks, Compute, CrossLoss, Dev, DualLoss, Ending, ExampleFile, Length, Model, Optimizer, Rates, Report,
-    Rule, Schedule, Settings, Similarity, Source, StepReport, Task, Titles, TrainError, Trainer, Warmup,
+    Rule, Schedule, Settings, Similarity, Source, StepReport, Task, TrainError, Trainer, Warmup,
 };
 
 pub(super) const TOPICS: [&str; 12] =
@@ -92,7 +92,7 @@ impl Toy {
             encoder,
             similarity,
             loss: DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false },
-            titles: Titles::Joined(" ".to_owned()),
+            titles: TitleMode::default(),
         };
         (task, model)
     }

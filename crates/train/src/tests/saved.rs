@@ -7,14 +7,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toller_checkpoint::{KnownModel, Parameters, Tensor};
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TitleMode};
 use toller_ir::Role;
 use toller_tokenizer::PairTruncation;
 
 use super::run::{Toy, run, settings};
 use crate::{
     Compute, CrossLoss, DualLoss, DualRun, ExampleFile, Length, Model, Settings, Similarity, Source, Task,
-    Titles, TrainError, Trainer, Warmup,
+    TrainError, Trainer, Warmup,
 };
 
 fn one_step() -> Settings {
@@ -35,7 +35,7 @@ fn trainer(
 ) -> Result<Trainer, TrainError> {
     let model = Model::dual(&encoder, untied, None, &Compute::Cpu)?;
     let loss = DualLoss::Contrastive { temperature: 1.0, in_batch: true, symmetric: false };
-    let task = Task::Dual { encoder, similarity, loss, titles: Titles::Joined(" ".to_owned()) };
+    let task = Task::Dual { encoder, similarity, loss, titles: TitleMode::default() };
     toy.trainer(task, model, None, one_step(), name)
 }
 

@@ -3,7 +3,7 @@
 mod results;
 
 use toller_corpus::QueriesOfFile;
-use toller_eval::{Measure, Report, RunReport, check_first_rank_measures, evaluate_first_ranks};
+use toller_eval::{Evaluation, Measure, Report, RunReport, check_first_rank_measures, evaluate_first_ranks};
 use toller_ir::Query;
 
 use crate::args::answers::AnswerArgs;
@@ -60,8 +60,15 @@ struct Answered {
     questions: Vec<Query>,
     /// The questions of each file, if these are measured apart.
     by_file: Option<Groups>,
-    /// Of each run, and each question.
-    ranks: Vec<Vec<Option<u32>>>,
+    runs: Vec<RunRanks>,
+}
+
+/// What a run has of the questions.
+struct RunRanks {
+    /// The rank of each question's first passage with an answer.
+    ranks: Vec<Option<u32>>,
+    /// Questions without results.
+    missing: usize,
 }
 
 pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
@@ -82,12 +89,13 @@ pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
     };
 
     let (mut runs, mut names) = (Vec::with_capacity(args.runs.len()), run_names(&args.runs).into_iter());
-    for Answered { questions, by_file, ranks } in &all {
+    for Answered { questions, by_file, runs: answered } in &all {
         let groups = groups.as_ref().or(by_file.as_ref());
-        for (ranks, name) in ranks.iter().zip(names.by_ref()) {
+        for (RunRanks { ranks, missing }, name) in answered.iter().zip(names.by_ref()) {
             let ids = questions.iter().map(|query| query.id.clone());
             let ranks = ids.zip(ranks.iter().map(|rank| rank.map(f64::from))).collect();
-            let mut report = RunReport::new(name, evaluate_first_ranks(ranks, &measures)?);
+            let evaluation = Evaluation { missing: *missing, ..evaluate_first_ranks(ranks, &measures)? };
+            let mut report = RunReport::new(name, evaluation);
             if let Some(groups) = groups {
                 report.groups = grouped(&report.evaluation, groups);
                 if runs.is_empty() {
@@ -105,12 +113,23 @@ fn answered(args: &AccuracyArgs, depth: usize, ui: &Ui) -> crate::Result<Answere
     let (questions, files) = args.answers.questions(args.input.skip_bad_lines(), ui)?;
     let by_file = by_file(args, &files, &questions, "--queries")?;
     let mut search = args.answers.search(&questions);
+    let mut missing = Vec::with_capacity(args.runs.len());
     for path in &args.runs {
-        args.answers.add_run(&mut search, path, &questions, depth, &args.input, ui)?;
+        let without = args.answers.add_run(&mut search, path, &questions, depth, &args.input, ui)?;
+        warn_of_missing(path, without, questions.len(), ui);
+        missing.push(without);
     }
     args.answers.look_into_collection(&mut search, args.input.skip_bad_lines(), ui)?;
-    let ranks = search.first_ranks().to_vec();
-    Ok(Answered { questions, by_file, ranks })
+    let of_run = |(ranks, missing): (&Vec<Option<u32>>, usize)| RunRanks { ranks: ranks.clone(), missing };
+    let runs = search.first_ranks().iter().zip(missing).map(of_run).collect();
+    Ok(Answered { questions, by_file, runs })
+}
+
+fn warn_of_missing(path: &InputPath, missing: usize, all: usize, ui: &Ui) {
+    if missing > 0 {
+        let path = path.display();
+        ui.warning(format!("{path}: {missing} of {all} questions have no results and count as not answered"));
+    }
 }
 
 /// The questions of each file, if they are to be measured apart. `named_by` gave the files.

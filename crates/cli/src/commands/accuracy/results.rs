@@ -5,7 +5,7 @@ use toller_corpus::DprResult;
 use toller_datasets::first_rank;
 use toller_ir::Query;
 
-use super::{AccuracyArgs, Answered, by_file};
+use super::{AccuracyArgs, Answered, RunRanks, by_file, warn_of_missing};
 use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
@@ -35,12 +35,14 @@ fn have_same_texts(some: &[Query], others: &[Query]) -> bool {
 fn of_run(args: &AccuracyArgs, path: &InputPath, depth: usize, ui: &Ui) -> crate::Result<Answered> {
     let mode = args.answers.mode();
     let (mut questions, mut ranks, mut block) = (Vec::new(), Vec::new(), Vec::new());
+    let mut missing = 0;
     let bar = ui.progress("reading", "questions", 0);
     let mut look = |block: &mut Vec<DprResult>| {
         let rank = |DprResult { query, passages }: &DprResult| {
             first_rank(query, passages.iter().take(depth).map(|passage| passage.text.as_str()), mode)
         };
         ranks.par_extend(block.par_iter().map(rank));
+        missing += block.iter().filter(|result| result.passages.is_empty()).count();
         questions.extend(block.drain(..).map(|result| result.query));
         bar.set(questions.len() as u64);
     };
@@ -54,5 +56,6 @@ fn of_run(args: &AccuracyArgs, path: &InputPath, depth: usize, ui: &Ui) -> crate
     drop(bar);
     args.answers.check(&questions, ui)?;
     let by_file = by_file(args, &files, &questions, "RUN")?;
-    Ok(Answered { questions, by_file, ranks: vec![ranks] })
+    warn_of_missing(path, missing, questions.len(), ui);
+    Ok(Answered { questions, by_file, runs: vec![RunRanks { ranks, missing }] })
 }

@@ -262,7 +262,11 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
     let mode = if args.patterns { MatchMode::Patterns } else { MatchMode::Tokens };
     check_answers(&queries, mode, ui)?;
     let run = args.input.read(&args.run, ui)?;
-    check_questions(&args.run, &run, &queries, ui)?;
+    let missing = check_questions(&args.run, &run, &queries)?;
+    if missing > 0 {
+        let (path, all) = (args.run.display(), queries.len());
+        ui.warning(format!("{path}: {missing} of {all} questions have no results, and get none"));
+    }
     let mut retrieved = Vec::with_capacity(queries.len());
     for query in &queries {
         let entries = run.queries.get(&query.id).map_or(&[][..], Vec::as_slice);

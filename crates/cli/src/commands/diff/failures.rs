@@ -4,14 +4,13 @@ use std::io::Write;
 
 use serde_json::json;
 use toller_eval::EvalOptions;
-use toller_pipeline::joined_text;
 use toller_report::{FailedQuery, Failures, Judged, RetrievedDocument, Sample, Texts, Wanted, failures_page};
 
 use super::report::{excerpt, passage};
 use super::sheet::{CATEGORY, NOTE};
 use super::{DiffArgs, FormatArg};
 use crate::args::qrels::QrelsArgs;
-use crate::args::runs::{run_names, warn_of_none_judged};
+use crate::args::runs::{run_names, warn_of_missing, warn_of_none_judged};
 use crate::error::UsageError;
 use crate::printable::write_printable;
 use crate::table::as_text;
@@ -26,6 +25,7 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
     let qrels = qrels.read(args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(path, ui)?;
     warn_of_none_judged(&path.input().to_string(), &run, &qrels, ui);
+    warn_of_missing(&path.input().to_string(), &run, &qrels, ui);
     let name = run_names(std::slice::from_ref(path)).concat();
     let sample = Sample { queries: args.sample.map(|queries| queries as usize), seed: args.seed };
     let options = EvalOptions { relevance_level: args.relevance_level, ..EvalOptions::default() };
@@ -129,7 +129,7 @@ fn sheet(failures: &Failures, texts: &Texts, per_pair: bool, out: impl Write) ->
                 &as_text(texts.query(&query.query_id).unwrap_or_default()),
                 &document.map_or(String::new(), |_| (at + 1).to_string()),
                 &document.map_or(String::new(), |document| as_text(&document.doc_id)),
-                &text.map_or(String::new(), |passage| as_text(&joined_text(" ", passage))),
+                &text.map_or(String::new(), |passage| as_text(&passage.joined(" "))),
                 document.map_or("", |document| judged(failures, document)),
                 &as_text(&relevant.join("; ")),
                 "",

@@ -4,7 +4,7 @@ use toller_report::{Contrast, Judged, Texts, Wanted};
 
 use super::DiffArgs;
 use crate::args::qrels::QrelsArgs;
-use crate::args::runs::{run_names, warn_of_none_judged};
+use crate::args::runs::{run_names, warn_of_missing, warn_of_none_judged};
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -22,6 +22,7 @@ impl Listing {
             args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
         for (path, run) in args.runs.iter().zip(&runs) {
             warn_of_none_judged(&path.input().to_string(), run, &qrels, ui);
+            warn_of_missing(&path.input().to_string(), run, &qrels, ui);
         }
         let ([before, after], Ok(names)) = (&runs[..], run_names(&args.runs).try_into()) else {
             return Err(UsageError::new("a comparison needs two runs", "name two runs").into());

@@ -2,8 +2,6 @@
 
 use std::io::Write;
 
-use toller_pipeline::joined_text;
-
 use super::listing::Listing;
 use crate::table::as_text;
 
@@ -36,8 +34,7 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
             format!("{} ({}, {})", document.doc_id, rank(document.ranks[0]), rank(document.ranks[1]))
         });
         let first = query.rankings[1].first().map_or("", |document| document.doc_id.as_str());
-        let first_text =
-            listing.texts.passage(first).map_or(String::new(), |passage| joined_text(" ", passage));
+        let first_text = listing.texts.passage(first).map_or(String::new(), |passage| passage.joined(" "));
         rows.write_record([
             &*as_text(&query.query_id),
             &as_text(listing.texts.query(&query.query_id).unwrap_or_default()),

@@ -50,11 +50,24 @@ pub fn run(args: &AnswersArgs, ui: &Ui) -> crate::Result<()> {
     let (questions, _) = args.answers.questions(args.input.skip_bad_lines(), ui)?;
     let mut search = args.answers.search(&questions).for_judgments();
     for path in &args.runs {
-        args.answers.add_run(&mut search, path, &questions, args.depth as usize, &args.input, ui)?;
+        let depth = args.depth as usize;
+        let missing = args.answers.add_run(&mut search, path, &questions, depth, &args.input, ui)?;
+        if missing > 0 {
+            let (path, all) = (path.display(), questions.len());
+            ui.warning(format!("{path}: {missing} of {all} questions have no results"));
+        }
     }
     args.answers.look_into_collection(&mut search, args.input.skip_bad_lines(), ui)?;
     let qrels = search.judgments();
     write_judgments(&args.output, &qrels, ui)?;
+    let unjudged = questions.len() - qrels.len();
+    if unjudged > 0 {
+        let unjudged = counted(unjudged, "question");
+        ui.warning(format!(
+            "{unjudged} without results in any run: the judgments do not have them, so `toller eval` does not count \
+             them; `toller accuracy` does"
+        ));
+    }
 
     let grades = || qrels.iter().flat_map(|(_, judged)| judged.values());
     let (pairs, relevant) = (grades().count(), grades().filter(|grade| **grade > 0).count());

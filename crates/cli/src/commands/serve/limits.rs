@@ -27,7 +27,8 @@ pub(super) struct LimitArgs {
     #[arg(long)]
     allow_token_ids: bool,
 
-    /// Tokens of the batches in which the requests of several clients are computed [default: 256]
+    /// Tokens of the batches in which the requests of several clients are computed [default: 256 on the
+    /// CPU, and what `encode` takes on a GPU]
     #[arg(long, value_name = "N", value_parser = at_least_1)]
     shared_batch_tokens: Option<usize>,
 

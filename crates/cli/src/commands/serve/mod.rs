@@ -10,15 +10,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toller_engine::Role;
+use toller_engine::{Engine, Role};
 use toller_ir::counted;
 use toller_server::{Event, Keys, Log, Named, Server, Service, Signals, Tls};
 
 use self::limits::LimitArgs;
 use self::systems::{Models, SystemArgs};
 use crate::args::cross_encoder::ScoringArgs;
+use crate::args::dense;
 use crate::args::device;
-use crate::args::model::ModelArgs;
+use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, last_part};
 use crate::engine;
 use crate::error::{Remedied, UsageError};
@@ -42,7 +43,7 @@ use crate::ui::Ui;
     mut_arg("text_column", |flag| flag.requires("corpus"))
 )]
 pub struct ServeArgs {
-    /// Model that encodes texts and queries
+    /// Model that encodes texts and queries [default: the one that --dense was encoded with]
     #[arg(long, value_name = "M")]
     model: Option<ModelName>,
 
@@ -82,9 +83,9 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME", num_args = 1..)]
     served_model_name: Vec<String>,
 
-    /// Role of texts whose request does not say it: passage or query
-    #[arg(long, value_name = "ROLE", default_value = "passage", requires = "model", value_parser = role)]
-    role: Role,
+    /// Role of texts whose request does not say it: passage or query [default: passage]
+    #[arg(long, value_name = "ROLE", value_parser = role)]
+    role: Option<Role>,
 
     /// Log of requests on stderr: text, json or none
     #[arg(long, value_name = "FORMAT", default_value_t, value_enum)]
@@ -136,16 +137,17 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     let keys = args.api_key_file.as_ref().map(|path| Keys::read(path)).transpose()?;
     let engine = Arc::new(engine::open(ui)?);
     let ModelArgs { max_length, compute, .. } = &args.model_args;
-    let encoder = args.model.as_ref().map(|name| engine.encoder(name, &args.model_args.encoder()));
+    let model = args.model_name(&engine, ui)?;
+    let encoder = model.as_ref().map(|name| model::load(name, &args.model_args, &engine, ui));
     let scoring = args.scoring.options(*max_length, compute, &engine)?;
     let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
     let models = Models { encoder: encoder.transpose()?, reranker: reranker.transpose()?.map(Arc::new) };
     let limits = args.limits.limits();
     let service = Service {
-        encoder: named(args.model.as_deref(), &args.served_model_name, models.encoder.clone()),
+        encoder: named(model.as_deref(), &args.served_model_name, models.encoder.clone()),
         reranker: named(args.reranker.as_deref(), &args.served_model_name, models.reranker.clone()),
         systems: args.systems.opener(models, compute.device, limits.truncate, &engine, ui)?,
-        role: args.role,
+        role: args.role.unwrap_or(Role::Passage),
         keys,
         tls,
         protect_metrics: args.protect_metrics,
@@ -195,9 +197,22 @@ impl ServeArgs {
         self.systems.check(self.model.is_some(), self.reranker.is_some())
     }
 
+    /// Whether a model encodes: that of --model, or that of --dense.
+    fn encodes(&self) -> bool {
+        self.model.is_some() || self.systems.has_dense()
+    }
+
+    /// The model that encodes.
+    fn model_name(&self, engine: &Engine, ui: &Ui) -> crate::Result<Option<String>> {
+        match &self.model {
+            None if self.systems.has_dense() => dense::model_of(self.systems.dense(), engine, ui).map(Some),
+            given => Ok(given.as_ref().map(ToString::to_string)),
+        }
+    }
+
     /// Refuses flags of models that are not served. Stores are searched on --device without a model, too.
     fn check_unused(&self) -> Result<(), UsageError> {
-        if !self.served_model_name.is_empty() && self.model.is_none() && self.reranker.is_none() {
+        if !self.served_model_name.is_empty() && !self.encodes() && self.reranker.is_none() {
             let message = "--served-model-name is for a model, and none is served";
             return Err(UsageError::new(message, "give --model or --reranker, or leave it out"));
         }
@@ -205,12 +220,13 @@ impl ServeArgs {
         let [of_encoder @ .., max_length] = self.model_args.flags();
         let compute = compute.flags().into_iter().filter(|(flag, _)| *flag != "--device");
         let of_both = compute.chain([max_length]).filter(|_| self.reranker.is_none());
-        let unused = of_encoder.into_iter().chain(of_both);
-        match first_given(unused.filter(|_| self.model.is_none())) {
+        let role = ("--role", self.role.is_some());
+        let unused = of_encoder.into_iter().chain([role]).chain(of_both);
+        match first_given(unused.filter(|_| !self.encodes())) {
             None => Ok(()),
             Some(flag) => Err(UsageError::new(
                 format!("{flag} is for a model that encodes, and none is served"),
-                format!("give --model, or leave {flag} out"),
+                format!("give --model or --dense, or leave {flag} out"),
             )),
         }
     }

@@ -35,7 +35,7 @@ const FUSION_HELP: &str =
 )]
 pub(super) struct SystemArgs {
     /// Stores to search, as one collection in this order
-    #[arg(long, value_name = "STORE", num_args = 1.., requires = "model")]
+    #[arg(long, value_name = "STORE", num_args = 1..)]
     dense: Vec<InputPath>,
 
     /// Collection, for titles and texts of documents
@@ -76,6 +76,10 @@ impl SystemArgs {
         !self.dense.is_empty()
     }
 
+    pub(super) fn dense(&self) -> &[InputPath] {
+        &self.dense
+    }
+
     /// Refuses wrong usage before anything is opened.
     pub(super) fn check(&self, has_model: bool, has_reranker: bool) -> Result<(), UsageError> {
         self.sparse.check()?;
@@ -91,9 +95,9 @@ impl SystemArgs {
             let message = format!("{flag} -: stdin cannot be read again for a reload");
             return Err(UsageError::new(message, format!("give {flag} a file")));
         }
-        let serves_models = has_model || has_reranker;
-        if !serves_models && self.sparse.sparse.is_none() && self.runs.files().next().is_none() {
-            let remedy = "give --model, --reranker, --sparse or --runs";
+        let serves = has_model || has_reranker || self.has_dense();
+        if !serves && self.sparse.sparse.is_none() && self.runs.files().next().is_none() {
+            let remedy = "give --model, --reranker, --dense, --sparse or --runs";
             return Err(UsageError::new("there is nothing to serve", remedy));
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The options of a run. None has a default here: a file may give what the flags leave out.
 
-use toller_encoder::TextPooling;
+use toller_encoder::{TextPooling, TitleName};
 use toller_engine::{Backend, Device};
 use toller_ir::Role;
 use toller_nn::Precision;
@@ -232,6 +232,12 @@ pub struct DualArgs {
     #[arg(long)]
     pub no_duplicates: bool,
 
+    /// How a title is given to the model: joined with the text by --title-separator; as `title [SEP] text` in
+    /// one segment (DPR); or as a pair of segments (RocketQA). It is saved with the model [default: the
+    /// model's own, else join]
+    #[arg(long, value_name = "join|sep|pair", value_parser = by_name::<TitleName>(TitleName::NAMES))]
+    pub title_mode: Option<TitleName>,
+
     /// Train separate encoders for queries and passages, from one
     #[arg(long)]
     pub untie: bool,
@@ -338,7 +344,7 @@ impl DualArgs {
         let file: Self = config::read(path)?;
         let train = self.train.clone().over(file.train.clone());
         let completed = completed!(self.clone(), file,
-            options: [loss, similarity, temperature, only, prefix_tokens, query_max_length, pooling, query_model],
+            options: [loss, similarity, temperature, title_mode, only, prefix_tokens, query_max_length, pooling, query_model],
             lists: [], switches: [symmetric, no_in_batch, no_duplicates, untie]);
         Ok(Self { train, ..completed })
     }

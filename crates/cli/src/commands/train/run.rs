@@ -36,6 +36,7 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
         options: RunOptions { no_duplicates: args.no_duplicates, ..ranking_options(&args.train) },
         query_max_length: args.query_max_length.map(|length| length as usize),
         pooling: args.pooling,
+        title_mode: args.title_mode,
         prefix_tokens: args.prefix_tokens.map(|tokens| tokens as usize),
         untie: args.untie,
         only: args.only,

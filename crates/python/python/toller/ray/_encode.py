@@ -35,7 +35,7 @@ def encode(
     device: str = "auto",
     batch_tokens: int | None = None,
     store_dtype: str = "f32",
-    title_mode: str = "join",
+    title_mode: str | None = None,
     title_separator: str | None = None,
     context_field: str | None = None,
     rows_per_shard: int | None = None,

@@ -27,7 +27,7 @@ pub(in crate::routes) async fn info(State(app): State<Arc<App>>) -> Result<Json<
         "model_type": null,
         "max_concurrent_requests": limits.connections,
         "max_input_length": null,
-        "max_batch_tokens": capacity(limits, 1).batch,
+        "max_batch_tokens": null,
         "max_batch_requests": null,
         "max_client_batch_size": limits.texts,
         "max_k": limits.k,
@@ -40,6 +40,7 @@ pub(in crate::routes) async fn info(State(app): State<Arc<App>>) -> Result<Json<
     });
     if let Ok(scorer) = app.scorer() {
         let model = scorer.model();
+        info["max_batch_tokens"] = json!(capacity(limits, 1, model.work()).batch);
         let labels = model.labels();
         let id2label: serde_json::Map<_, _> =
             labels.iter().enumerate().map(|(id, label)| (id.to_string(), json!(label))).collect();
@@ -52,6 +53,7 @@ pub(in crate::routes) async fn info(State(app): State<Arc<App>>) -> Result<Json<
     }
     if let Ok(embedder) = app.embedder() {
         let tower = embedder.tower(Role::Passage);
+        info["max_batch_tokens"] = json!(capacity(limits, 1, tower.work()).batch);
         info["model_type"] = json!({ "embedding": { "pooling": tower.pooling() } });
         info["model_dtype"] = json!(embedder.encoder().dtype().to_string());
         info["max_input_length"] = json!(tower.max_length());

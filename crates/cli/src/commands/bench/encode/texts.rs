@@ -7,7 +7,6 @@ use toller_corpus::open_collection;
 use toller_encoder::TextEncoder;
 use toller_engine::collection_files;
 use toller_ir::Setting;
-use toller_pipeline::joined_text;
 
 use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs};
 use crate::args::paths::InputPath;
@@ -97,7 +96,7 @@ impl TextArgs {
             .with_flag(Setting::Format, CORPUS_FORMAT)?
             .take(self.passages as usize);
         let texts: Vec<String> = passages
-            .map(|passage| Ok(joined_text(&self.title_separator, &passage?)))
+            .map(|passage| Ok(passage?.joined(&self.title_separator)))
             .collect::<crate::Result<_>>()?;
         let names: Vec<String> = self.corpus.iter().map(|path| path.display().to_string()).collect();
         if texts.is_empty() {

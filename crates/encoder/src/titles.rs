@@ -1,7 +1,20 @@
 //! What a model is given of a passage.
 
-use toller_encoder::{TextInput, TitleTypes};
-use toller_ir::Passage;
+use toller_ir::{Explain, Passage, Remedy, Setting, named, remedy};
+
+use crate::input::{TextInput, TitleTypes};
+
+named! {
+    /// The name of a way to give titles to a model.
+    pub enum TitleName: "a title mode" {
+        /// Joined with the text.
+        Join = "join",
+        /// Apart from the text, in one segment.
+        Sep = "sep",
+        /// Apart from the text, as a segment.
+        Pair = "pair",
+    }
+}
 
 /// How the title of a passage, or its context, is given to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +36,55 @@ pub enum TitleMode {
     },
 }
 
+/// Settings that only joined titles have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("titles that are not joined with their texts have no {what}")]
+pub struct NotJoined {
+    what: &'static str,
+    setting: Setting,
+}
+
+impl Explain for NotJoined {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(remedy!("leave {} out, or give {}", self.setting, Setting::TitleMode.to(TitleName::Join.name())))
+    }
+}
+
+impl Default for TitleMode {
+    fn default() -> Self {
+        Self::Join(" ".to_owned())
+    }
+}
+
 impl TitleMode {
+    /// The way that these settings ask for; `None` if they ask for none. Titles are joined by a space by default.
+    ///
+    /// # Errors
+    /// [`NotJoined`].
+    pub fn of(
+        name: Option<TitleName>,
+        separator: Option<String>,
+        context_field: Option<String>,
+    ) -> Result<Option<Self>, NotJoined> {
+        let apart = match name {
+            None if separator.is_none() && context_field.is_none() => return Ok(None),
+            None | Some(TitleName::Join) => {
+                let separator = separator.unwrap_or_else(|| " ".to_owned());
+                return Ok(Some(match context_field {
+                    Some(field) => Self::Context { separator, field },
+                    None => Self::Join(separator),
+                }));
+            }
+            Some(TitleName::Sep) => Self::Sep,
+            Some(TitleName::Pair) => Self::Pair,
+        };
+        match (separator, context_field) {
+            (None, None) => Ok(Some(apart)),
+            (Some(_), _) => Err(NotJoined { what: "separator", setting: Setting::TitleSeparator }),
+            (None, Some(_)) => Err(NotJoined { what: "context", setting: Setting::ContextField }),
+        }
+    }
+
     /// Its name on the command line and in stores.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -62,30 +123,21 @@ impl TitleMode {
             Self::Pair => titled(TitleTypes::TwoSegments),
             Self::Sep if !title.is_empty() => titled(TitleTypes::OneSegment),
             Self::Sep => TextInput::Plain(passage.text.clone()),
-            Self::Join(separator) => TextInput::Plain(joined_text(separator, passage)),
+            Self::Join(separator) => TextInput::Plain(passage.joined(separator)),
             Self::Context { separator, .. } => TextInput::InContext {
-                text: joined_text(separator, passage),
+                text: passage.joined(separator),
                 context: passage.context.clone().unwrap_or_default(),
             },
         }
     }
 }
 
-/// Title, separator and text as one text; without a title, only the text.
-#[must_use]
-pub fn joined_text(separator: &str, passage: &Passage) -> String {
-    match passage.title.as_deref() {
-        Some(title) if !title.is_empty() => format!("{title}{separator}{}", passage.text),
-        _ => passage.text.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use toller_encoder::{TextInput, TitleTypes};
-    use toller_ir::Passage;
+    use toller_ir::{Passage, Setting};
 
-    use super::TitleMode;
+    use super::{NotJoined, TitleMode, TitleName};
+    use crate::input::{TextInput, TitleTypes};
 
     fn of(mode: &TitleMode, title: Option<&str>) -> TextInput {
         mode.text_of(&Passage {
@@ -111,6 +163,23 @@ mod tests {
             let context = "Tollers retrieve.".to_owned();
             assert_eq!(of(&mode, title), TextInput::InContext { text: text.to_owned(), context });
         }
+    }
+
+    #[test]
+    fn settings_that_only_joined_titles_have_join_them() {
+        let text = |text: &str| Some(text.to_owned());
+        let join = |separator: &str| TitleMode::Join(separator.to_owned());
+        let (sep, pair) = (Some(TitleName::Sep), Some(TitleName::Pair));
+        assert_eq!(TitleMode::of(None, None, None), Ok(None));
+        assert_eq!(TitleMode::of(Some(TitleName::Join), None, None), Ok(Some(join(" "))));
+        assert_eq!(TitleMode::of(None, text(": "), None), Ok(Some(join(": "))));
+        let context = TitleMode::Context { separator: " ".to_owned(), field: "paragraph".to_owned() };
+        assert_eq!(TitleMode::of(None, None, text("paragraph")), Ok(Some(context)));
+        assert_eq!(TitleMode::of(sep, None, None), Ok(Some(TitleMode::Sep)));
+        assert_eq!(TitleMode::of(pair, None, None), Ok(Some(TitleMode::Pair)));
+        let refused = |what, setting| Err(NotJoined { what, setting });
+        assert_eq!(TitleMode::of(sep, text(" "), None), refused("separator", Setting::TitleSeparator));
+        assert_eq!(TitleMode::of(pair, None, text("p")), refused("context", Setting::ContextField));
     }
 
     #[test]
