@@ -359,6 +359,11 @@ fn wrong_usage_has_another_status_than_failure() {
             &["--backend is for the model that made the vectors", "hint: give --model, or leave"],
         ),
         (
+            "search --queries queries.jsonl --output run --sparse index",
+            "another",
+            &["[WORDS]...", "hint: what stands alone is taken for words to search for; --sparse takes one index"],
+        ),
+        (
             "serve --sparse index",
             "--backend candle",
             &[

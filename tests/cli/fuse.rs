@@ -150,6 +150,28 @@ fn find_number(value: &serde_json::Value, key: &str) -> Option<f64> {
     }
 }
 
+/// The three formats hold the same hits, and are read back.
+#[test]
+fn runs_are_written_as_msmarco_and_tevatron_have_them() {
+    let workspace = Workspace::new();
+    workspace.write("x.run", "q1 Q0 a 1 2.5 x\nq1 Q0 b 2 1 x\nq2 Q0 c 1 0.5 x\n");
+    let fuse = "fuse --method combsum x.run x.run --normalize none --output";
+    workspace.runs(&format!("{fuse} m.run --output-format msmarco"));
+    workspace.runs(&format!("{fuse} t.run --output-format tevatron"));
+    assert_eq!(workspace.lines("m.run"), ["q1\ta\t1", "q1\tb\t2", "q2\tc\t1"]);
+    assert_eq!(workspace.lines("t.run"), ["q1\ta\t5.0", "q1\tb\t2.0", "q2\tc\t1.0"]);
+    workspace.write("qrels", "q1 0 b 1\nq2 0 c 1\n");
+    for run in ["x.run", "m.run --run-format msmarco", "t.run --run-format tevatron"] {
+        let value = workspace.runs(&format!("eval --qrels qrels -m RR --json {run}")).json();
+        assert_eq!(value["runs"][0]["aggregates"]["RR"], 0.75, "{run}");
+    }
+    // What is there may be anything with three columns.
+    workspace.toller(&format!("{fuse} m.run --output-format msmarco")).fails(2, &["--overwrite"]);
+    workspace
+        .toller(&format!("{fuse} new.run --output-format msmarco --tag mine"))
+        .fails(2, &["a run as msmarco has no tag"]);
+}
+
 #[test]
 fn alpha_is_written_as_table_and_csv() {
     let workspace = workspace();

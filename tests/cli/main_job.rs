@@ -37,3 +37,19 @@ fn minilm_scores_what_sentence_transformers_scores() {
     let found = reciprocal_rank(&model);
     assert!((found - 0.794).abs() < 0.002, "RR {found}");
 }
+
+/// A text that is cut loses what it says, unnoticed otherwise.
+#[test]
+fn texts_that_are_cut_are_counted() {
+    let workspace = Workspace::new();
+    let texts = ["two words", "one two three four", "one two three four five six seven"];
+    let line = |(id, text)| format!("{{\"_id\": \"{id}\", \"text\": \"{text}\"}}\n");
+    workspace.write("corpus.jsonl", (0..).zip(texts).map(line).collect::<String>());
+    let encode = "encode --model tiny-bert --corpus corpus.jsonl --json --output";
+    let all = workspace.runs(&format!("{encode} all"));
+    assert_eq!(all.json()["texts_of_most_tokens"], 0);
+    assert!(!all.stderr.contains("is cut"), "{}", all.stderr);
+    let cut = workspace.runs(&format!("{encode} cut --max-length 6"));
+    assert_eq!(cut.json()["texts_of_most_tokens"], 2);
+    cut.says(["2 texts have 6 tokens, the most that are taken; what was longer is cut"]);
+}

@@ -189,6 +189,11 @@ fn suggest(error: &mut clap::Error, command: &str) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
+    if error.kind() == ErrorKind::ArgumentConflict && given.starts_with("[WORDS]") {
+        let tip = "what stands alone is taken for words to search for; --sparse takes one index";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return;
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }

@@ -64,6 +64,8 @@ pub struct EncodeReport {
     pub rows: u64,
     /// How many of them are all zeros, which no search can tell apart.
     pub zero_rows: u64,
+    /// How many of them have as many tokens as the model takes: what is longer was cut.
+    pub full_rows: u64,
     /// Tokens that this run encoded, special tokens included.
     pub tokens: u64,
     /// How long that took.
@@ -83,6 +85,7 @@ impl EncodeReport {
             manifest,
             rows: 0,
             zero_rows: 0,
+            full_rows: 0,
             tokens: 0,
             duration: Duration::ZERO,
             interrupted: false,
@@ -112,6 +115,8 @@ struct Encoded {
     /// `[ids, dim]`.
     vectors: Vec<f32>,
     tokens: u64,
+    /// Texts of the most tokens.
+    full: u64,
 }
 
 /// Encodes `texts`, which belong to [`StoreWriter::missing_rows`], and finishes the store. A backend on the
@@ -133,7 +138,7 @@ pub fn encode(
     let sessions = if work.uses_threads { work.sessions.clamp(1, threads) } else { work.sessions };
     let first_row = writer.rows_done();
     let expected = writer.manifest().spec.expected_rows();
-    let (mut tokens, mut zero_rows) = (0, 0);
+    let (mut tokens, mut zero_rows, mut full_rows) = (0, 0, 0);
     let mut interrupted = false;
 
     let written = std::thread::scope(|scope| {
@@ -166,10 +171,11 @@ pub fn encode(
 
         let mut rows = first_row;
         for chunk in in_order(&vectors_out) {
-            let Encoded { ids, vectors, tokens: encoded } = chunk?;
+            let Encoded { ids, vectors, tokens: encoded, full } = chunk?;
             // The stage that cuts batches may have finished, and then needs no permit.
             let _ = give_back.send(());
             tokens += encoded;
+            full_rows += full;
             for (id, vector) in ids.iter().zip(vectors.chunks_exact(tower.dim())) {
                 if job.stop.load(Ordering::Relaxed)
                     && (job.drops_current_shard || writer.rows_buffered() == 0)
@@ -209,7 +215,17 @@ pub fn encode(
     let duration = started.elapsed();
     let (rows_done, rows) = (rows, rows - first_row);
     let was_complete = false;
-    Ok(EncodeReport { manifest, rows_done, rows, zero_rows, tokens, duration, interrupted, was_complete })
+    Ok(EncodeReport {
+        manifest,
+        rows_done,
+        rows,
+        zero_rows,
+        full_rows,
+        tokens,
+        duration,
+        interrupted,
+        was_complete,
+    })
 }
 
 /// This many permits, and where they are given back.
@@ -316,7 +332,8 @@ fn tokenize(tower: &TextEncoder, texts: Vec<Text>) -> Result<Tokenized, Pipeline
 fn encode_batch(tower: &TextEncoder, batch: Tokenized) -> Result<Encoded, PipelineError> {
     let Tokenized { ids, tokens } = batch;
     let vectors = tower.encode(&tokens).map_err(|source| culprit(tower, &ids, &tokens, source))?;
-    Ok(Encoded { ids, vectors, tokens: tokens.iter().map(|tokens| tokens.len() as u64).sum() })
+    let full = tokens.iter().filter(|tokens| tokens.len() >= tower.max_length()).count() as u64;
+    Ok(Encoded { ids, vectors, tokens: tokens.iter().map(|tokens| tokens.len() as u64).sum(), full })
 }
 
 /// Finds the text that an error is about, by encoding each alone. A device that fails does so with any text.

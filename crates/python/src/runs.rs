@@ -7,9 +7,11 @@ use indexmap::IndexMap;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyMapping, PyType};
-use toller_corpus::{MaxPassage, QrelsFormat, ReadOptions, RunFormat, TrecRunWriter, read_qrels, read_run};
+use toller_corpus::{
+    MaxPassage, QrelsFormat, ReadOptions, RunFormat, RunLayout, TrecRunWriter, read_qrels, read_run,
+};
 use toller_files::{CompressedWriter, FileError};
-use toller_ir::RunEntry;
+use toller_ir::{RunEntry, UnknownName};
 
 use crate::error::Failed;
 use crate::mappings::{Grade, Mapped};
@@ -58,16 +60,24 @@ impl Run {
         })
     }
 
-    /// Writes a TREC run. The file appears when it is whole, compressed if its name ends in .gz, .zst or .xz.
+    /// Writes a run in TREC's format, or as "msmarco" or "tevatron" have it, without a tag. The file appears when it is whole, compressed if its name ends in .gz, .zst or .xz.
     /// With `tab_separated`, identifiers may hold spaces.
-    #[pyo3(signature = (path, *, tag=None, tab_separated=false))]
-    fn write(&self, py: Python<'_>, path: PathBuf, tag: Option<&str>, tab_separated: bool) -> PyResult<()> {
+    #[pyo3(signature = (path, *, tag=None, tab_separated=false, format="trec"))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        tag: Option<&str>,
+        tab_separated: bool,
+        format: &str,
+    ) -> PyResult<()> {
+        let layout: RunLayout = format.parse().map_err(|error: UnknownName| Failed::from(error))?;
         let run = self.run.clone();
         let own = if run.tag.is_empty() { "toller" } else { &run.tag };
         let tag = tag.unwrap_or(own).to_owned();
         work::run(py, None, move |_| {
             let out = CompressedWriter::create(&path)?;
-            let mut writer = TrecRunWriter::new(out, &path, &tag)?;
+            let mut writer = TrecRunWriter::new(out, &path, &tag)?.layout(layout);
             if tab_separated {
                 writer = writer.tab_separated();
             }

@@ -32,7 +32,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
         "new-positive-score"]),
     ("Limits", &["payload-limit", "max-client-batch-size", "max-k", "no-truncate", "allow-token-ids",
         "shared-batch-tokens", "max-queued-tokens", "max-queued-queries", "timeout-ms", "max-connections"]),
-    ("Output", &["output", "format", "digits", "plot", "tag", "tab-separated", "max-passage",
+    ("Output", &["output", "format", "digits", "plot", "output-format", "tag", "tab-separated", "max-passage",
         "max-passage-delimiter", "max-passage-hits", "overwrite",
         "undecided", "keep-stages", "keep-model-scores"]),
     ("Machine", &["device", "backend", "dtype", "rerank-dtype", "batch-tokens", "scan", "memory", "no-verify"]),

@@ -3,25 +3,34 @@
 use std::io::Write;
 use std::path::Path;
 
-use toller_corpus::{RunWriteError, TrecRunWriter, is_trec_run};
+use toller_corpus::{RunLayout, RunWriteError, TrecRunWriter, is_trec_run};
 use toller_shares::is_partial_run;
 
+use super::choice::by_name;
 use super::max_passage::MaxPassageArgs;
 use super::paths::{Inputs, OutputPath};
 use super::replacing::OverwriteArgs;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
+/// The tag of a run unless another is given.
+const TAG: &str = "toller";
+
 /// Flags of the commands that write a run.
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
-    /// File to write the TREC run to, compressed if its name ends in .gz, .zst or .xz; - for stdout
+    /// File to write the run to, compressed if its name ends in .gz, .zst or .xz; - for stdout
     #[arg(short, long, value_name = "RUN", required = true)]
     output: Option<OutputPath>,
 
     /// The run's tag
-    #[arg(long, value_name = "TAG", default_value = "toller", value_parser = tag)]
+    #[arg(long, value_name = "TAG", default_value = TAG, value_parser = tag)]
     tag: String,
+
+    /// Format of the run: TREC's six columns, MS MARCO's `query document rank`, or Tevatron's `query document
+    /// score`, the last two separated by tabs
+    #[arg(long, value_name = "trec|msmarco|tevatron", default_value_t = RunLayout::Trec, value_parser = by_name::<RunLayout>(RunLayout::NAMES))]
+    output_format: RunLayout,
 
     /// Separate the run's columns by tabs, so that identifiers may hold spaces (trec_eval cannot read such a
     /// run)
@@ -54,6 +63,10 @@ impl RunOutputArgs {
     /// Refuses an output that would overwrite what is read or a file that is not a run, or would be mixed
     /// with `--json`.
     pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
+        if self.output_format != RunLayout::Trec && self.tag != TAG {
+            let message = format!("a run as {} has no tag", self.output_format);
+            return Err(UsageError::new(message, "leave --tag or --output-format out"));
+        }
         inputs.check_with(self.output()?, ui)?;
         self.check_replaces_run(self.output()?)
     }
@@ -81,7 +94,7 @@ impl RunOutputArgs {
         fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> crate::Result<T>,
     ) -> crate::Result<T> {
         self.output()?.write(ui, |to, name| {
-            let mut run = self.writer(to, name)?;
+            let mut run = self.writer(to, name)?.layout(self.output_format);
             if let Some(max_passage) = self.passages.max_passage() {
                 run = run.max_passage(max_passage);
             }

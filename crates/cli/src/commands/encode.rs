@@ -214,6 +214,11 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
             args.output.display(),
         ));
     }
+    if report.full_rows > 0 {
+        let (full, most) = (counted(report.full_rows, "text"), spec.encoding.max_length);
+        let verb = if report.full_rows == 1 { "has" } else { "have" };
+        ui.status(format!("{full} {verb} {most} tokens, the most that are taken; what was longer is cut"));
+    }
     if report.zero_rows > 0 {
         let model = &spec.model.name;
         ui.warning(format!(
@@ -235,6 +240,7 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
             "compute_dtype": spec.encoding.compute_dtype,
             "encoded_rows": report.rows,
             "encoded_tokens": report.tokens,
+            "texts_of_most_tokens": report.full_rows,
             "seconds": seconds,
             "rows_per_second": rate(report.rows),
             "tokens_per_second": rate(report.tokens),

@@ -1,12 +1,27 @@
-//! The lines of a TREC run.
+//! The lines of a run.
+
+use toller_ir::named;
 
 use super::score::Digits;
 use super::{MaxPassage, RunWriteError, Score};
 use crate::error::{BadKind, Wrong, excerpt};
 
+named! {
+    /// The formats in which runs are written.
+    pub enum RunLayout: "a format in which runs are written" {
+        /// TREC's six columns.
+        Trec = "trec",
+        /// MS MARCO's three columns, separated by tabs: query, document, rank.
+        MsMarco = "msmarco",
+        /// Tevatron's three columns, separated by tabs: query, document, score.
+        Tevatron = "tevatron",
+    }
+}
+
 /// How the lines of a run are written.
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
+    pub(super) layout: RunLayout,
     pub(super) tag: String,
     pub(super) separator: char,
     pub(super) max_passage: Option<MaxPassage>,
@@ -38,9 +53,12 @@ impl Lines {
         query: &str,
         hits: impl IntoIterator<Item = (D, S)>,
     ) -> Result<u64, RunWriteError> {
-        let tab = self.separator;
+        let (tab, layout) = (self.separator, self.layout);
         self.check_id("query", query)?;
-        let (head, tail) = (format!("{query}{tab}Q0{tab}"), format!("{tab}{}\n", self.tag));
+        let (head, tail) = match layout {
+            RunLayout::Trec => (format!("{query}{tab}Q0{tab}"), format!("{tab}{}\n", self.tag)),
+            RunLayout::MsMarco | RunLayout::Tevatron => (format!("{query}{tab}"), "\n".to_owned()),
+        };
         let (mut ranks, mut scores) = (itoa::Buffer::new(), Digits::default());
         let mut rank = 0;
         for (document, score) in hits {
@@ -53,10 +71,14 @@ impl Lines {
             }
             lines.push_str(&head);
             lines.push_str(document);
-            lines.push(tab);
-            lines.push_str(ranks.format(rank));
-            lines.push(tab);
-            lines.push_str(scores.of(score));
+            if layout != RunLayout::Tevatron {
+                lines.push(tab);
+                lines.push_str(ranks.format(rank));
+            }
+            if layout != RunLayout::MsMarco {
+                lines.push(tab);
+                lines.push_str(scores.of(score));
+            }
             lines.push_str(&tail);
         }
         Ok(rank)

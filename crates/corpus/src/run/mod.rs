@@ -1,4 +1,4 @@
-//! Runs: read in every format, written as TREC's.
+//! Runs: read in every format, written in three.
 
 mod builder;
 mod columns;
@@ -13,6 +13,7 @@ mod writer;
 
 pub use detect::{PARTIAL_RUN, RunFormat, is_trec_run};
 pub use dpr::{DprResult, read_dpr_results};
+pub use lines::RunLayout;
 pub(crate) use lines::{check_writable, holds_white_space};
 pub use max_passage::MaxPassage;
 pub use reader::{read_run, read_run_and_format, read_run_from};

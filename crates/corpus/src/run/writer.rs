@@ -9,7 +9,7 @@ use toller_ir::{
     Command, ErrorPlace, Explain, Query, Ranking, Remedy, Run, RunEntry, Searcher, Setting, remedy,
 };
 
-use super::lines::{Appended, Lines};
+use super::lines::{Appended, Lines, RunLayout};
 use super::{MaxPassage, Score};
 
 /// Why a run cannot be written.
@@ -71,7 +71,8 @@ impl Explain for RunWriteError {
 /// The hits of a round of lines: they stay in the caches.
 const HITS_PER_ROUND: usize = 1 << 16;
 
-/// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces.
+/// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces; or a run of
+/// another [`RunLayout`].
 ///
 /// Identifiers that are empty or hold white space are an error, since no reader of TREC runs could take the
 /// line apart; [`TrecRunWriter::tab_separated`] allows spaces.
@@ -94,7 +95,8 @@ impl<W: Write> TrecRunWriter<W> {
         if tag.is_empty() || tag.contains(char::is_whitespace) {
             return Err(RunWriteError::Tag(tag.to_owned()));
         }
-        let lines = Lines { tag: tag.to_owned(), separator: ' ', max_passage: None };
+        let (layout, tag) = (RunLayout::Trec, tag.to_owned());
+        let lines = Lines { layout, tag, separator: ' ', max_passage: None };
         Ok(Self { writer, name: name.into(), lines, buffer: String::new(), appended: Appended::default() })
     }
 
@@ -105,6 +107,13 @@ impl<W: Write> TrecRunWriter<W> {
     pub fn tab_separated(mut self) -> Self {
         self.lines.separator = '\t';
         self
+    }
+
+    /// Writes lines of this format.
+    #[must_use]
+    pub fn layout(mut self, layout: RunLayout) -> Self {
+        self.lines.layout = layout;
+        if layout == RunLayout::Trec { self } else { self.tab_separated() }
     }
 
     /// Writes the documents of the passages that are given.

@@ -37,7 +37,7 @@ const K: u32 = 1000;
 #[command(mut_arg("output", |output| output.required(false)))]
 pub struct SearchArgs {
     /// Words to search for, whose hits are shown here; without words, queries and output, a prompt
-    #[arg(conflicts_with_all = ["queries", "query_vectors", "output", "tag", "tab_separated", "max_passage",
+    #[arg(conflicts_with_all = ["queries", "query_vectors", "output", "output_format", "tag", "tab_separated", "max_passage",
         "max_passage_delimiter", "max_passage_hits", "overwrite"])]
     words: Vec<String>,
 
@@ -45,7 +45,7 @@ pub struct SearchArgs {
     /// OUTPUT.part-IIIII-of-NNNNN; `toller merge` makes one run of all parts. auto: the part that a job array
     /// of Slurm, Kubernetes or AWS Batch gives to this task, or srun or torchrun to this process; auto/N: the
     /// same of N parts, where not all tasks run
-    #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with_all = ["words", "tag", "tab_separated",
+    #[arg(long, value_name = "I/N|auto|auto/N", conflicts_with_all = ["words", "output_format", "tag", "tab_separated",
         "max_passage", "max_passage_delimiter", "max_passage_hits"])]
     shard: Option<ShardArg>,
 
