@@ -359,6 +359,11 @@ fn wrong_usage_has_another_status_than_failure() {
             &["--backend is for the model that made the vectors", "hint: give --model, or leave"],
         ),
         (
+            "diff --qrels qrels.txt --corpus corpus.jsonl",
+            "a.run b.run",
+            &["<RUN>...", "hint: name the runs before options that take several files, such as --corpus"],
+        ),
+        (
             "search --queries queries.jsonl --output run --sparse index",
             "another",
             &["[WORDS]...", "hint: what stands alone is taken for words to search for; --sparse takes one index"],

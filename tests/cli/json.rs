@@ -103,6 +103,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("data-tevatron", "data tevatron published/train.jsonl --output tevatron"),
     ("data-psgs", "data psgs published/psgs_w100.tsv --output psgs"),
     ("data-tydi", "data tydi --train tydi.jsonl --dev tydi.jsonl --output tydi"),
+    ("data-passages", "data passages c.jsonl --words 5 --stride 2 --output cut"),
     (
         "data-paq",
         "data paq paq.jsonl --corpus c.jsonl --train 1 --dev 0 --test 0 --min-questions 1 --output paq",

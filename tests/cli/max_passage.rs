@@ -36,6 +36,41 @@ fn documents(passages: &[String], hits: usize) -> Vec<String> {
     lines
 }
 
+/// From documents to a run of documents, by passages that overlap.
+#[test]
+fn documents_are_cut_searched_and_put_together_again() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "documents.jsonl",
+        "{\"_id\": \"d1\", \"title\": \"Dogs\", \"text\": \"one two three four ducks\"}\n\
+         {\"_id\": \"d2\", \"text\": \"ducks one ducks\"}\n{\"_id\": \"d3\", \"text\": \"\"}\n",
+    );
+    let cut = workspace.runs("data passages documents.jsonl --words 3 --stride 2 --output cut --json").json();
+    let figures = &cut["statistics"]["passages"];
+    assert_eq!((&figures["documents"], &figures["passages"]), (&3.into(), &4.into()), "{cut:#}");
+    let lines = [
+        r#"{"_id":"d1#0","title":"Dogs","text":"one two three"}"#,
+        r#"{"_id":"d1#1","title":"Dogs","text":"three four ducks"}"#, r#"{"_id":"d2#0","text":"ducks one ducks"}"#,
+        r#"{"_id":"d3#0","text":""}"#,
+    ];
+    assert_eq!(workspace.lines("cut/corpus.jsonl"), lines);
+    workspace.runs("index -q --language en --corpus cut --output index");
+    workspace.write("q.tsv", "q1\tducks dogs\n");
+    workspace.runs("search -q --sparse index --queries q.tsv --max-passage --output documents.run");
+    let run = workspace.lines("documents.run");
+    let found: Vec<&str> = run.iter().filter_map(|line| line.split(' ').nth(2)).collect();
+    assert_eq!(found, ["d1", "d2"]);
+
+    let cut = "data passages documents.jsonl --output";
+    workspace.toller(&format!("{cut} x --words 3 --stride 4")).fails(2, &["leaves out", "--stride at most 3"]);
+    workspace.toller(&format!("{cut} x --words 3 --sentences 4")).fails(2, &["cannot be used with"]);
+    workspace.toller(&format!("{cut} x")).fails(2, &["--words"]);
+    workspace.toller(&format!("{cut} x --words 3 --sentence-rules english")).fails(2, &["--sentences"]);
+    workspace.toller(&format!("{cut} x --words 3 --delimiter d")).fails(1, &["\"d1\"", "hint: choose a delimiter"]);
+    assert!(!workspace.path("x/corpus.jsonl").exists());
+    workspace.toller(&format!("{cut} cut --words 3")).fails(2, &["has files already"]);
+}
+
 #[test]
 fn a_document_has_the_score_of_its_best_passage() {
     let workspace = workspace();

@@ -264,6 +264,10 @@ fn help_names_every_flag_of_the_command_line() {
         ("store plot", "--output --groups --sample --perplexity --seed --no-verify"),
         ("data tydi", "--train --dev --language --output --overwrite --seed"),
         ("data reqa", "--output --overwrite --unique-questions --natural-questions --sentences"),
+        (
+            "data passages",
+            "<DOCUMENTS>... --words --sentences --characters --stride --sentence-rules --delimiter --output --overwrite",
+        ),
         ("data squad", "<INPUT>... --output --overwrite --no-titles"),
         ("data dureader", "label pool similar read write predict domain"),
         ("data dureader label", "--threshold --strict --unit --length --titles"),

@@ -188,6 +188,10 @@ fn suggest(error: &mut clap::Error, command: &str) {
         let tip = "the judgments are --qrels FILE; after --trec-eval, the arguments are those of trec_eval";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+    if is_missing(error, "<RUN>...") {
+        let tip = "name the runs before options that take several files, such as --corpus, which take all that follows";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
     if error.kind() == ErrorKind::ArgumentConflict && given.starts_with("[WORDS]") {
         let tip = "what stands alone is taken for words to search for; --sparse takes one index";

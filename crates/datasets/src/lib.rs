@@ -17,6 +17,7 @@ mod folder;
 mod lines;
 mod natural_questions;
 mod paq;
+mod passages;
 mod profile;
 mod records;
 mod reqa;
@@ -42,6 +43,7 @@ pub use entity::{
 pub use error::{DatasetError, ParagraphProblem};
 pub use natural_questions::{NaturalQuestions, read_natural_questions};
 pub use paq::{PaqOptions, write_paq};
+pub use passages::{PassageFolder, WindowUnit, Windows};
 pub use profile::{Distribution, Histogram, Profile};
 pub use reqa::{
     Misplaced, Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, SentenceRules, Skipped,

@@ -78,15 +78,19 @@ impl Evaluation {
         self.aggregates.get(at).copied()
     }
 
-    /// The evaluation of only the queries that `keep` wants; `None` if none is left. The counts of missing
-    /// and of unjudged queries still cover the whole run.
+    /// The evaluation of only these queries, each given once; `None` if none of them was evaluated. The counts of
+    /// missing and of unjudged queries still cover the whole run.
     #[must_use]
-    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Option<Self> {
-        let per_query: Vec<QueryEvaluation> =
-            self.per_query.iter().filter(|query| keep(&query.query_id)).cloned().collect();
-        if per_query.is_empty() {
+    pub fn restricted_to<'q>(&self, queries: impl IntoIterator<Item = &'q str>) -> Option<Self> {
+        let place =
+            |id: &str| self.per_query.binary_search_by(|query| query.query_id.as_str().cmp(id)).ok();
+        let mut places: Vec<usize> = queries.into_iter().filter_map(place).collect();
+        if places.is_empty() {
             return None;
         }
+        places.sort_unstable();
+        let per_query: Vec<QueryEvaluation> =
+            places.iter().filter_map(|place| self.per_query.get(*place)).cloned().collect();
         let aggregates = aggregates(&self.measures, &per_query);
         Some(Self { measures: self.measures.clone(), per_query, aggregates, ..*self })
     }

@@ -142,7 +142,7 @@ pub(crate) fn mine(
         if let Some(first) = unjudged.iter().flatten().next() {
             session.warn(first.to_string());
         }
-        let mining = job.choose()?;
+        let mining = job.choose(&|read| session.progress("reading", read, None))?;
         mining.left_out_unscored("scores").for_each(|problem| session.warn(problem));
         if mining.queries() == 0 {
             return Err(Failed::invalid("no query of the run has a positive").hint(

@@ -180,7 +180,7 @@ pub fn check_group_names(groups: &Groups) -> Result<(), Remedied> {
 /// The groups that have evaluated queries.
 pub fn grouped(evaluation: &Evaluation, groups: &Groups) -> Vec<(String, Evaluation)> {
     let of_group = |(name, queries): (&String, &HashSet<String>)| {
-        Some((name.clone(), evaluation.restricted_to(|query| queries.contains(query))?))
+        Some((name.clone(), evaluation.restricted_to(queries.iter().map(String::as_str))?))
     };
     groups.iter().filter_map(of_group).collect()
 }
@@ -193,8 +193,8 @@ pub fn evaluated(evaluation: &Evaluation) -> Vec<&str> {
 /// Refuses groups without any evaluated query. Reports evaluated queries that are in no group, and groups
 /// without an evaluated query.
 pub fn check_grouped(evaluated: &[&str], groups: &Groups, ui: &Ui) -> Result<(), Remedied> {
-    let grouped = |query: &&&str| groups.values().any(|queries| queries.contains(**query));
-    let (all, without) = (evaluated.len(), evaluated.iter().filter(|query| !grouped(query)).count());
+    let grouped: HashSet<&str> = groups.values().flatten().map(String::as_str).collect();
+    let (all, without) = (evaluated.len(), evaluated.iter().filter(|query| !grouped.contains(**query)).count());
     if without == all {
         let example = evaluated.first().copied().unwrap_or_default();
         let message = format!("no query of --groups is evaluated; one that is evaluated is {example:?}");
@@ -205,7 +205,8 @@ pub fn check_grouped(evaluated: &[&str], groups: &Groups, ui: &Ui) -> Result<(),
             "{without} of {all} evaluated queries are in no group and count only under 'all'"
         ));
     }
-    let is_empty = |queries: &HashSet<String>| !evaluated.iter().any(|query| queries.contains(*query));
+    let evaluated: HashSet<&str> = evaluated.iter().copied().collect();
+    let is_empty = |queries: &HashSet<String>| !queries.iter().any(|query| evaluated.contains(query.as_str()));
     let mut empty = groups.iter().filter(|(_, queries)| is_empty(queries)).map(|(name, _)| name);
     if let Some(first) = empty.next() {
         let (count, all) = (1 + empty.count(), groups.len());

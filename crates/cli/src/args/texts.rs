@@ -74,8 +74,10 @@ impl TextsArgs {
         keep: impl Fn(Passage) -> T,
     ) -> crate::Result<HashMap<String, T>> {
         let Some((inputs, options)) = self.collection(skip_bad_lines)? else { return Ok(HashMap::new()) };
-        let (documents, skipped) =
-            wanted_passages(&inputs, &options, wanted, keep).with_flag(Setting::Format, CORPUS_FORMAT)?;
+        let bar = ui.progress("reading", "passages", 0);
+        let (documents, skipped) = wanted_passages(&inputs, &options, wanted, &|read| bar.set(read), keep)
+            .with_flag(Setting::Format, CORPUS_FORMAT)?;
+        drop(bar);
         ui.skipped("", &skipped);
         Ok(documents)
     }

@@ -317,7 +317,10 @@ fn mine(
     name: &Path,
     ui: &Ui,
 ) -> crate::Result<()> {
-    let mining = job.choose().with_flag(Setting::Format, CORPUS_FORMAT)?;
+    let bar = job.collection.map(|_| ui.progress("reading", "passages", 0));
+    let on_read = |passages| bar.iter().for_each(|bar| bar.set(passages));
+    let mining = job.choose(&on_read).with_flag(Setting::Format, CORPUS_FORMAT)?;
+    drop(bar);
     ui.skipped("", &mining.skipped);
     if let Some((count, first)) = &mining.missing {
         let documents = counted(*count, "relevant document");

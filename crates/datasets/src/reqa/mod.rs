@@ -6,6 +6,7 @@ mod statistics;
 mod write;
 
 pub use build::build_reqa;
+pub(crate) use sentences::sentences;
 pub use sentences::{SentenceRules, mark_sentences, split_sentences};
 
 /// What makes two questions one query.

@@ -43,27 +43,31 @@ const STARTERS: [&str; 20] = [
 /// The sentences of a text: first character, and the character after the last, without white space around.
 #[must_use]
 pub fn split_sentences(text: &str, rules: SentenceRules) -> Vec<[usize; 2]> {
-    let ranges = match rules {
+    let (mut characters, mut at) = (0, 0);
+    let in_characters = |range: Range<usize>| {
+        let count = |bytes: Range<usize>| text.get(bytes).unwrap_or_default().chars().count();
+        let start = characters + count(at..range.start);
+        (characters, at) = (start + count(range.clone()), range.end);
+        [start, characters]
+    };
+    sentences(text, rules).into_iter().map(in_characters).collect()
+}
+
+/// The bytes of a text's sentences, without white space around.
+pub(crate) fn sentences(text: &str, rules: SentenceRules) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = match rules {
         SentenceRules::English => english(text),
         SentenceRules::Unicode => {
             text.split_sentence_bound_indices().map(|(at, sentence)| at..at + sentence.len()).collect()
         }
     };
-    let (mut characters, mut at) = (0, 0);
-    let mut sentences = Vec::with_capacity(ranges.len());
-    for range in ranges {
+    for range in &mut ranges {
         let sentence = text.get(range.clone()).unwrap_or_default();
-        let trimmed = sentence.trim();
-        if trimmed.is_empty() {
-            continue;
-        }
         let start = range.start + (sentence.len() - sentence.trim_start().len());
-        characters += text.get(at..start).unwrap_or_default().chars().count();
-        let end = characters + trimmed.chars().count();
-        sentences.push([characters, end]);
-        (characters, at) = (end, start + trimmed.len());
+        *range = start..start + sentence.trim().len();
     }
-    sentences
+    ranges.retain(|range| !range.is_empty());
+    ranges
 }
 
 /// Marks the sentences of each paragraph without marks. Returns how many these are.

@@ -1,9 +1,16 @@
 //! Tukey's honestly significant difference by randomisation: all pairs of several systems at once.
 
+use rayon::prelude::*;
 use toller_ir::SplitMix64;
 
 use super::check_samples;
 use crate::error::StatsError;
+
+/// Permutations that one thread makes in a row. The p-values do not depend on the number of threads.
+const PERMUTATIONS: u64 = 256;
+
+/// Random numbers from the first of a chunk to the first of the next: more than a chunk draws.
+const DRAWS: u64 = 1 << 40;
 
 /// The p-value of each pair of systems, `[systems, systems]`.
 ///
@@ -40,29 +47,36 @@ pub fn tukey_test(values: &[&[f64]], permutations: u64, seed: u64) -> Result<Vec
         }
     }
     let rounding = 1e-12 * by_query.iter().map(|value| value.abs()).sum::<f64>();
-    let mut random = SplitMix64::new(seed);
-    let mut ranges = Vec::with_capacity(permutations as usize);
-    let mut permuted = vec![0.0; systems];
-    for _ in 0..permutations {
-        permuted.fill(0.0);
-        for row in by_query.chunks_exact_mut(systems) {
-            for last in (1..systems).rev() {
-                row.swap(last, random.below(last + 1));
-            }
-            for (sum, value) in permuted.iter_mut().zip(row) {
-                *sum += *value;
-            }
-        }
-        let highest = permuted.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let lowest = permuted.iter().copied().fold(f64::INFINITY, f64::min);
-        ranges.push(highest - lowest + rounding);
-    }
-    ranges.sort_unstable_by(f64::total_cmp);
+    let of_chunk = |chunk: u64| {
+        let mut random = SplitMix64::after(seed, chunk.wrapping_mul(DRAWS));
+        let mut rows = by_query.clone();
+        let count = PERMUTATIONS.min(permutations - chunk * PERMUTATIONS);
+        (0..count).map(move |_| range_of_permutation(&mut rows, systems, &mut random) + rounding)
+    };
+    let chunks = permutations.div_ceil(PERMUTATIONS);
+    let mut ranges: Vec<f64> = (0..chunks).into_par_iter().flat_map_iter(of_chunk).collect();
+    ranges.par_sort_unstable_by(f64::total_cmp);
     let p = |difference: f64| {
         let smaller = ranges.partition_point(|range| *range < difference) as u64;
         (permutations - smaller + 1) as f64 / (permutations + 1) as f64
     };
     Ok(sums.iter().map(|a| sums.iter().map(|b| p((a - b).abs())).collect()).collect())
+}
+
+/// Permutes the values of each query, and gives the range of the systems' sums.
+fn range_of_permutation(rows: &mut [f64], systems: usize, random: &mut SplitMix64) -> f64 {
+    let mut sums = vec![0.0; systems];
+    for row in rows.chunks_exact_mut(systems) {
+        for last in (1..systems).rev() {
+            row.swap(last, random.below(last + 1));
+        }
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += *value;
+        }
+    }
+    let highest = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let lowest = sums.iter().copied().fold(f64::INFINITY, f64::min);
+    highest - lowest
 }
 
 #[cfg(test)]

@@ -59,11 +59,12 @@ pub struct MineJob<'a> {
 
 impl<'a> MineJob<'a> {
     /// Chooses the negatives of each query that has a positive. Reads the collection once, and once
-    /// more if the format holds texts; not at all if there is no such query.
+    /// more if the format holds texts; not at all if there is no such query. `on_read` is called now and then with
+    /// the passages that were read.
     ///
     /// # Errors
     /// What is wrong with the collection, and a collection that can be read only once.
-    pub fn choose(&self) -> Result<Mining<'a>, CorpusError> {
+    pub fn choose(&self, on_read: &dyn Fn(u64)) -> Result<Mining<'a>, CorpusError> {
         let inputs = self.collection.map_or(&[][..], |(inputs, _)| inputs);
         if let Some(once) = inputs.iter().find(|input| input.reads_once()) {
             return Err(CorpusError::Unsupported {
@@ -94,7 +95,7 @@ impl<'a> MineJob<'a> {
         let relevant = || judged.iter().flat_map(|(_, relevant)| relevant.all.iter().copied());
         let retrieved = judged.iter().flat_map(|(query, _)| query.hits.iter().map(|hit| hit.id.as_str()));
         let wanted = relevant().chain(retrieved).collect();
-        let (texts, skipped) = self.documents(&wanted, |passage| TextKey::of(&passage.text))?;
+        let (texts, skipped) = self.documents(&wanted, on_read, |passage| TextKey::of(&passage.text))?;
         let missing = count(relevant().filter(|id| self.collection.is_some() && !texts.contains_key(*id)));
         // A file with texts can hold no other positives.
         if self.format.needs_texts() || self.format.holds_texts() && self.collection.is_some() {
@@ -113,7 +114,7 @@ impl<'a> MineJob<'a> {
                 wanted.extend(negatives.map(|hit| hit.id.as_str()));
                 wanted.extend(chosen.positives.iter().copied());
             }
-            (passages, _) = self.documents(&wanted, |passage| passage)?;
+            (passages, _) = self.documents(&wanted, on_read, |passage| passage)?;
         }
         Ok(Mining { job: *self, chosen, passages, missing, unscored, unscored_positives, skipped })
     }
@@ -121,10 +122,11 @@ impl<'a> MineJob<'a> {
     fn documents<T>(
         &self,
         wanted: &HashSet<&str>,
+        on_read: &dyn Fn(u64),
         keep: impl Fn(Passage) -> T,
     ) -> Result<(HashMap<String, T>, SkipReport), CorpusError> {
         match self.collection {
-            Some((inputs, options)) => wanted_passages(inputs, options, wanted, keep),
+            Some((inputs, options)) => wanted_passages(inputs, options, wanted, on_read, keep),
             None => Ok((HashMap::new(), SkipReport::default())),
         }
     }
@@ -169,14 +171,17 @@ impl<'a> MineJob<'a> {
     }
 }
 
+/// Passages between two calls of `on_read`.
+const PASSAGES_PER_REPORT: u64 = 4096;
+
 /// The number of documents, and the first, if there is one.
 fn count<'a>(mut documents: impl Iterator<Item = &'a str>) -> Option<(usize, String)> {
     let first = documents.next()?.to_owned();
     Some((documents.count() + 1, first))
 }
 
-/// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each. Returns
-/// the bad records that were skipped, too.
+/// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each. `on_read` is
+/// called now and then with the passages that were read. Returns the bad records that were skipped, too.
 ///
 /// # Errors
 /// What [`open_collection`] and its reader find.
@@ -184,11 +189,17 @@ pub fn wanted_passages<T>(
     collection: &[Input],
     options: &ReadOptions<CollectionFormat>,
     wanted: &HashSet<&str>,
+    on_read: &dyn Fn(u64),
     keep: impl Fn(Passage) -> T,
 ) -> Result<(HashMap<String, T>, SkipReport), CorpusError> {
     let mut kept = HashMap::with_capacity(wanted.len());
     let mut passages = open_collection(collection, options)?;
+    let mut read = 0;
     while let Some(passage) = passages.next().transpose()? {
+        read += 1;
+        if read % PASSAGES_PER_REPORT == 0 {
+            on_read(read);
+        }
         if wanted.contains(passage.id.as_str()) {
             kept.entry(passage.id.clone()).or_insert_with(|| keep(passage));
         }
@@ -287,7 +298,7 @@ mod tests {
                 queries: &queries,
                 collection: None,
             };
-            assert_eq!(job.choose().unwrap().unscored, Some((1, "unscored".to_owned())));
+            assert_eq!(job.choose(&|_| ()).unwrap().unscored, Some((1, "unscored".to_owned())));
             let (positives, negatives) = chosen(&job, &HashMap::new());
             (positives.join(" "), negatives)
         };
@@ -322,7 +333,7 @@ mod tests {
                 queries: &queries,
                 collection: None,
             };
-            let mining = job.choose().unwrap();
+            let mining = job.choose(&|_| ()).unwrap();
             let left_out = mining.unscored_positives.as_ref().map(|(count, first)| (*count, first.clone()));
             (mining.queries(), mining.positives(), mining.negatives(), left_out, mining.unscored.clone())
         };

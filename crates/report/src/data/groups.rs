@@ -1,6 +1,6 @@
 //! The first measure by group of queries: a query type, a language, a popularity.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -31,16 +31,22 @@ impl Groups {
         queries: &[String],
         runs: &[&[f64]],
     ) -> Self {
+        let places: HashMap<&str, usize> = queries.iter().map(String::as_str).zip(0..).collect();
+        let mut is_grouped = vec![false; queries.len()];
         let group = |(name, of): (&String, &HashSet<String>)| {
-            let members = || (0..queries.len()).filter(|at| of.contains(&queries[*at]));
-            let count = members().count();
+            let mut members: Vec<usize> = of.iter().filter_map(|query| places.get(&**query).copied()).collect();
+            // Sums do not depend on the order of the set.
+            members.sort_unstable();
+            members.iter().for_each(|at| is_grouped[*at] = true);
+            let count = members.len();
             let mean =
-                |values: &&[f64]| members().filter_map(|at| values.get(at)).sum::<f64>() / count as f64;
+                |values: &&[f64]| members.iter().filter_map(|at| values.get(*at)).sum::<f64>() / count as f64;
             let means = runs.iter().map(mean).collect();
             (count > 0).then(|| Group { name: name.clone(), queries: count, means })
         };
-        let without = queries.iter().filter(|query| !groups.values().any(|of| of.contains(*query))).count();
-        Self { groups: groups.iter().filter_map(group).collect(), without }
+        let groups = groups.iter().filter_map(group).collect();
+        let without = is_grouped.iter().filter(|is_grouped| !**is_grouped).count();
+        Self { groups, without }
     }
 }
 

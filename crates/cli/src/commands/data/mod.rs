@@ -5,6 +5,7 @@ mod dureader;
 mod entity;
 mod folder;
 mod paq;
+mod passages;
 mod reading;
 mod segment;
 mod stats;
@@ -49,6 +50,7 @@ pub enum DataCommand {
     /// Build EntityQuestions: questions from facts, buckets of popularity, results in DPR's format
     #[command(subcommand)]
     Entityquestions(entity::EntityCommand),
+    Passages(Box<passages::PassagesArgs>),
     Paq(Box<paq::PaqArgs>),
     Squad(reading::SquadArgs),
 }
@@ -68,6 +70,7 @@ pub fn run(command: &DataCommand, ui: &Ui) -> crate::Result<()> {
         DataCommand::Dureader(command) => dureader::run(command, ui),
         DataCommand::T2ranking(command) => t2ranking::run(command, ui),
         DataCommand::Entityquestions(command) => entity::run(command, ui),
+        DataCommand::Passages(args) => passages::run(args, ui),
         DataCommand::Paq(args) => paq::run(args, ui),
         DataCommand::Reqa(args) => reading::reqa(args, ui),
         DataCommand::Squad(args) => reading::squad(args, ui),

@@ -1,0 +1,212 @@
+//! Passages of documents: windows of words, sentences or characters.
+
+use std::ops::Range;
+use std::path::Path;
+
+use toller_ir::Passage;
+
+use crate::error::DatasetError;
+use crate::folder::{Folder, ParallelFile, check_id};
+use crate::lines::DocumentLine;
+use crate::reqa::{SentenceRules, sentences};
+use crate::statistics::{Lengths, Part, Statistics, mean};
+
+/// What windows are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowUnit {
+    /// What is between white space.
+    Words,
+    /// Sentences by these rules.
+    Sentences(SentenceRules),
+    /// Characters of Unicode, for languages without spaces between words.
+    Characters,
+}
+
+/// How documents are cut into windows, which may overlap (MaxP: Dai and Callan 2019, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// What they are counted in.
+    pub unit: WindowUnit,
+    /// Units of a window, from 1.
+    pub length: usize,
+    /// Units from the start of a window to the start of the next, from 1 to `length`.
+    pub stride: usize,
+}
+
+impl Windows {
+    /// The windows of a text, from its first unit to its last, as they are in the text. The last one reaches the
+    /// end of the text, and may be shorter. A text without a unit has an empty window.
+    #[must_use]
+    pub fn of<'a>(&self, text: &'a str) -> Vec<&'a str> {
+        let units = self.units(text);
+        let (length, mut start) = (self.length.max(1), 0);
+        let mut windows = Vec::new();
+        loop {
+            let window = units.get(start..units.len().min(start + length)).unwrap_or_default();
+            let (Some(first), Some(last)) = (window.first(), window.last()) else { return vec![""] };
+            windows.push(text.get(first.start..last.end).unwrap_or_default());
+            if start + length >= units.len() {
+                return windows;
+            }
+            start += self.stride.clamp(1, length);
+        }
+    }
+
+    /// The bytes of each unit.
+    fn units(&self, text: &str) -> Vec<Range<usize>> {
+        match self.unit {
+            WindowUnit::Words => words(text).collect(),
+            WindowUnit::Sentences(rules) => sentences(text, rules),
+            WindowUnit::Characters => {
+                let bounds = text.char_indices().map(|(at, character)| at..at + character.len_utf8());
+                bounds.collect()
+            }
+        }
+    }
+}
+
+/// The bytes of each word.
+fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    let pieces = text.split_inclusive(char::is_whitespace).map(move |piece| {
+        let start = at;
+        at += piece.len();
+        start..start + piece.trim_end().len()
+    });
+    pieces.filter(|word| !word.is_empty())
+}
+
+/// A folder with the passages of documents as a collection, which is being filled.
+#[derive(Debug)]
+pub struct PassageFolder {
+    folder: Folder,
+    file: ParallelFile,
+    windows: Windows,
+    delimiter: String,
+    documents: usize,
+    lengths: Lengths,
+}
+
+impl PassageFolder {
+    /// Makes the folder, with the file `corpus.jsonl`.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn create(output: &Path, windows: Windows, delimiter: &str) -> Result<Self, DatasetError> {
+        let mut folder = Folder::create(output)?;
+        let file = folder.parallel_file("corpus.jsonl")?;
+        let delimiter = delimiter.to_owned();
+        Ok(Self { folder, file, windows, delimiter, documents: 0, lengths: Lengths::default() })
+    }
+
+    /// Adds the passages of a document, with its title. Their identifiers are the document's, the delimiter and
+    /// a number from 0.
+    ///
+    /// # Errors
+    /// If the identifier has white space or the delimiter, or the file cannot be written.
+    pub fn add(&mut self, document: &Passage) -> Result<(), DatasetError> {
+        check_id(&document.id)?;
+        if document.id.contains(&self.delimiter) {
+            let (id, delimiter) = (document.id.clone(), self.delimiter.clone());
+            return Err(DatasetError::DelimiterInId { id, delimiter });
+        }
+        self.documents += 1;
+        let title = document.title.as_deref().unwrap_or_default();
+        for (number, text) in self.windows.of(&document.text).into_iter().enumerate() {
+            let id = format!("{}{}{number}", document.id, self.delimiter);
+            self.lengths.add(text);
+            self.file.writer().json(&DocumentLine { id, title, text })?;
+        }
+        Ok(())
+    }
+
+    /// Lets the file appear. Returns its name, and the number and lengths of the passages.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(self) -> Result<(Vec<String>, Statistics), DatasetError> {
+        let Self { mut folder, file, documents, lengths, .. } = self;
+        folder.add(file)?;
+        let passages = lengths.texts();
+        let part = Part::new("passages").count("documents", documents).count("passages", passages);
+        let part = part.real("passages_per_document", mean(passages as f64, documents)).lengths(&lengths);
+        Ok((folder.commit()?, Statistics(vec![part])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+    use toller_ir::Passage;
+
+    use super::{PassageFolder, WindowUnit, Windows};
+    use crate::error::DatasetError;
+    use crate::reqa::SentenceRules;
+
+    fn windows(unit: WindowUnit, length: usize, stride: usize, text: &str) -> Vec<&str> {
+        Windows { unit, length, stride }.of(text)
+    }
+
+    #[test]
+    fn windows_overlap_and_the_last_reaches_the_end() {
+        let words = |length, stride, text| windows(WindowUnit::Words, length, stride, text);
+        assert_eq!(words(2, 2, " a  b\nc "), ["a  b", "c"]);
+        assert_eq!(words(3, 2, "a b c d e"), ["a b c", "c d e"]);
+        assert_eq!(words(3, 1, "a b c d"), ["a b c", "b c d"]);
+        assert_eq!(words(9, 3, "a b c"), ["a b c"]);
+        assert_eq!(words(2, 1, " \t "), [""]);
+        assert_eq!(windows(WindowUnit::Characters, 3, 2, "犬は泳ぐ。"), ["犬は泳", "泳ぐ。"]);
+        let sentences = |rules, text| windows(WindowUnit::Sentences(rules), 2, 1, text);
+        let text = "Dr. Who swims.  It rains! Ducks come.";
+        let english = ["Dr. Who swims.  It rains!", "It rains! Ducks come."];
+        assert_eq!(sentences(SentenceRules::English, text), english);
+        assert_eq!(sentences(SentenceRules::Unicode, "犬。猫。鳥。"), ["犬。猫。", "猫。鳥。"]);
+    }
+
+    #[test]
+    fn passages_are_numbered_and_their_documents_can_be_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let windows = Windows { unit: WindowUnit::Words, length: 2, stride: 1 };
+        let mut passages = PassageFolder::create(folder.path(), windows, "#").unwrap();
+        let document = |id: &str, title: Option<&str>, text: &str| Passage {
+            id: id.to_owned(),
+            title: title.map(str::to_owned),
+            text: text.to_owned(),
+            context: None,
+        };
+        passages.add(&document("d1", Some("T"), "a b c")).unwrap();
+        passages.add(&document("d2", None, "")).unwrap();
+        let refused = passages.add(&document("d#3", None, "a"));
+        assert!(matches!(refused, Err(DatasetError::DelimiterInId { .. })));
+        let (files, statistics) = passages.finish().unwrap();
+        assert_eq!(files, ["corpus.jsonl"]);
+        let written = std::fs::read_to_string(folder.path().join("corpus.jsonl")).unwrap();
+        let lines = [
+            r#"{"_id":"d1#0","title":"T","text":"a b"}"#, r#"{"_id":"d1#1","title":"T","text":"b c"}"#,
+            r#"{"_id":"d2#0","text":""}"#,
+        ];
+        assert_eq!(written.lines().collect::<Vec<_>>(), lines);
+        assert!(statistics.part("passages").is_some());
+    }
+
+    proptest! {
+        /// Nothing between the first unit and the last is lost, and no window is inside of another.
+        #[test]
+        fn windows_cover_a_text(text in "[ab 犬。.\n]{0,60}", length in 1..6_usize, stride in 1..6_usize) {
+            let sentences = WindowUnit::Sentences(SentenceRules::Unicode);
+            for unit in [WindowUnit::Words, sentences, WindowUnit::Characters] {
+                let cut = Windows { unit, length, stride: stride.min(length) };
+                let mut covered = 0;
+                for window in cut.of(&text).into_iter().filter(|window| !window.is_empty()) {
+                    let start = window.as_ptr() as usize - text.as_ptr() as usize;
+                    prop_assert!(text[..start].len() <= covered || text[covered..start].trim().is_empty());
+                    prop_assert!(start + window.len() > covered);
+                    covered = start + window.len();
+                }
+                prop_assert!(text[covered..].trim().is_empty());
+            }
+        }
+    }
+}
