@@ -336,7 +336,7 @@ fn wrong_usage_has_another_status_than_failure() {
     let encode = "encode --model tiny-bert --corpus one.jsonl --output new";
     let search = "search --dense store --model tiny-bert --queries q.tsv --output new.txt";
     let eval = "eval --qrels qrels.txt run.txt";
-    let cases: [(&str, &str, &[&str]); 30] = [
+    let cases: [(&str, &str, &[&str]); 32] = [
         ("", "", &["Usage: toller"]),
         ("nonsense", "", &["unrecognized subcommand 'nonsense'"]),
         ("encode --model tiny-bert --output new", "", &["--corpus"]),
@@ -366,7 +366,10 @@ fn wrong_usage_has_another_status_than_failure() {
         (
             "search --queries queries.jsonl --output run --sparse index",
             "another",
-            &["[WORDS]...", "hint: what stands alone is taken for words to search for; --sparse takes one index"],
+            &[
+                "[WORDS]...",
+                "hint: what stands alone is taken for words to search for; --sparse takes one index",
+            ],
         ),
         (
             "serve --sparse index",

@@ -50,7 +50,8 @@ fn documents_are_cut_searched_and_put_together_again() {
     assert_eq!((&figures["documents"], &figures["passages"]), (&3.into(), &4.into()), "{cut:#}");
     let lines = [
         r#"{"_id":"d1#0","title":"Dogs","text":"one two three"}"#,
-        r#"{"_id":"d1#1","title":"Dogs","text":"three four ducks"}"#, r#"{"_id":"d2#0","text":"ducks one ducks"}"#,
+        r#"{"_id":"d1#1","title":"Dogs","text":"three four ducks"}"#,
+        r#"{"_id":"d2#0","text":"ducks one ducks"}"#,
         r#"{"_id":"d3#0","text":""}"#,
     ];
     assert_eq!(workspace.lines("cut/corpus.jsonl"), lines);
@@ -62,11 +63,15 @@ fn documents_are_cut_searched_and_put_together_again() {
     assert_eq!(found, ["d1", "d2"]);
 
     let cut = "data passages documents.jsonl --output";
-    workspace.toller(&format!("{cut} x --words 3 --stride 4")).fails(2, &["leaves out", "--stride at most 3"]);
+    workspace
+        .toller(&format!("{cut} x --words 3 --stride 4"))
+        .fails(2, &["leaves out", "--stride at most 3"]);
     workspace.toller(&format!("{cut} x --words 3 --sentences 4")).fails(2, &["cannot be used with"]);
     workspace.toller(&format!("{cut} x")).fails(2, &["--words"]);
     workspace.toller(&format!("{cut} x --words 3 --sentence-rules english")).fails(2, &["--sentences"]);
-    workspace.toller(&format!("{cut} x --words 3 --delimiter d")).fails(1, &["\"d1\"", "hint: choose a delimiter"]);
+    workspace
+        .toller(&format!("{cut} x --words 3 --delimiter d"))
+        .fails(1, &["\"d1\"", "hint: choose a delimiter"]);
     assert!(!workspace.path("x/corpus.jsonl").exists());
     workspace.toller(&format!("{cut} cut --words 3")).fails(2, &["has files already"]);
 }

@@ -90,7 +90,9 @@ pub enum DatasetError {
     #[error("the identifier {0:?} is empty or has white space")]
     BadId(String),
     /// An identifier holds what is to stand between it and the number of a passage.
-    #[error("the identifier {id:?} holds the delimiter {delimiter:?}, so its passages could not be told from others")]
+    #[error(
+        "the identifier {id:?} holds the delimiter {delimiter:?}, so its passages could not be told from others"
+    )]
     DelimiterInId {
         /// The identifier.
         id: String,
@@ -269,9 +271,10 @@ impl Explain for DatasetError {
             Self::NoSplit { found, .. } => Some(format!("there is {}", found.join(", ")).into()),
             Self::NoLanguage { found, .. } => Some(format!("they have {}", found.join(", ")).into()),
             Self::BadId(_) | Self::RepeatedId { .. } => Some("correct the identifiers in the input".into()),
-            Self::DelimiterInId { .. } => {
-                Some("choose a delimiter that no identifier holds, such as ##, and give it to the search, too".into())
-            }
+            Self::DelimiterInId { .. } => Some(
+                "choose a delimiter that no identifier holds, such as ##, and give it to the search, too"
+                    .into(),
+            ),
             Self::EmptyQuery(_) => Some("give it a text, or take it out".into()),
             Self::TwoFiles { .. } => {
                 Some("name the files or the folder of one collection, or choose one split".into())

@@ -184,7 +184,8 @@ mod tests {
         assert_eq!(files, ["corpus.jsonl"]);
         let written = std::fs::read_to_string(folder.path().join("corpus.jsonl")).unwrap();
         let lines = [
-            r#"{"_id":"d1#0","title":"T","text":"a b"}"#, r#"{"_id":"d1#1","title":"T","text":"b c"}"#,
+            r#"{"_id":"d1#0","title":"T","text":"a b"}"#,
+            r#"{"_id":"d1#1","title":"T","text":"b c"}"#,
             r#"{"_id":"d2#0","text":""}"#,
         ];
         assert_eq!(written.lines().collect::<Vec<_>>(), lines);

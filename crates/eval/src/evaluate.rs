@@ -82,8 +82,7 @@ impl Evaluation {
     /// missing and of unjudged queries still cover the whole run.
     #[must_use]
     pub fn restricted_to<'q>(&self, queries: impl IntoIterator<Item = &'q str>) -> Option<Self> {
-        let place =
-            |id: &str| self.per_query.binary_search_by(|query| query.query_id.as_str().cmp(id)).ok();
+        let place = |id: &str| self.per_query.binary_search_by(|query| query.query_id.as_str().cmp(id)).ok();
         let mut places: Vec<usize> = queries.into_iter().filter_map(place).collect();
         if places.is_empty() {
             return None;

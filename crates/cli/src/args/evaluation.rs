@@ -194,7 +194,8 @@ pub fn evaluated(evaluation: &Evaluation) -> Vec<&str> {
 /// without an evaluated query.
 pub fn check_grouped(evaluated: &[&str], groups: &Groups, ui: &Ui) -> Result<(), Remedied> {
     let grouped: HashSet<&str> = groups.values().flatten().map(String::as_str).collect();
-    let (all, without) = (evaluated.len(), evaluated.iter().filter(|query| !grouped.contains(**query)).count());
+    let (all, without) =
+        (evaluated.len(), evaluated.iter().filter(|query| !grouped.contains(**query)).count());
     if without == all {
         let example = evaluated.first().copied().unwrap_or_default();
         let message = format!("no query of --groups is evaluated; one that is evaluated is {example:?}");
@@ -206,7 +207,8 @@ pub fn check_grouped(evaluated: &[&str], groups: &Groups, ui: &Ui) -> Result<(),
         ));
     }
     let evaluated: HashSet<&str> = evaluated.iter().copied().collect();
-    let is_empty = |queries: &HashSet<String>| !queries.iter().any(|query| evaluated.contains(query.as_str()));
+    let is_empty =
+        |queries: &HashSet<String>| !queries.iter().any(|query| evaluated.contains(query.as_str()));
     let mut empty = groups.iter().filter(|(_, queries)| is_empty(queries)).map(|(name, _)| name);
     if let Some(first) = empty.next() {
         let (count, all) = (1 + empty.count(), groups.len());

@@ -34,7 +34,8 @@ impl Groups {
         let places: HashMap<&str, usize> = queries.iter().map(String::as_str).zip(0..).collect();
         let mut is_grouped = vec![false; queries.len()];
         let group = |(name, of): (&String, &HashSet<String>)| {
-            let mut members: Vec<usize> = of.iter().filter_map(|query| places.get(&**query).copied()).collect();
+            let mut members: Vec<usize> =
+                of.iter().filter_map(|query| places.get(&**query).copied()).collect();
             // Sums do not depend on the order of the set.
             members.sort_unstable();
             members.iter().for_each(|at| is_grouped[*at] = true);
