@@ -47,7 +47,8 @@ pub struct KnownModel {
     pub normalize: Option<bool>,
     /// The longest input, in tokens.
     pub max_length: Option<usize>,
-    /// How the model was given a passage's title: `sep` or `pair`, as in stores; none if it is a part of the text.
+    /// How the model was given a passage's title: `sep` or `pair`, as in stores; none if it is a part of the
+    /// text.
     pub title_mode: Option<String>,
     /// How two vectors compare, `dot` or `cosine`; `cross-encoder` for a model that scores pairs of texts.
     pub similarity: Option<String>,

@@ -34,8 +34,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The windows of a text, from its first unit to its last, as they are in the text. The last one reaches the
-    /// end of the text, and may be shorter. A text without a unit has an empty window.
+    /// The windows of a text, from its first unit to its last, as they are in the text. The last one reaches
+    /// the end of the text, and may be shorter. A text without a unit has an empty window.
     #[must_use]
     pub fn of<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let units = self.units(text);
@@ -99,8 +99,8 @@ impl PassageFolder {
         Ok(Self { folder, file, windows, delimiter, documents: 0, lengths: Lengths::default() })
     }
 
-    /// Adds the passages of a document, with its title. Their identifiers are the document's, the delimiter and
-    /// a number from 0.
+    /// Adds the passages of a document, with its title. Their identifiers are the document's, the delimiter
+    /// and a number from 0.
     ///
     /// # Errors
     /// If the identifier has white space or the delimiter, or the file cannot be written.

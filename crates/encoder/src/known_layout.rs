@@ -13,8 +13,9 @@ use crate::modules::Module;
 use crate::titles::TitleMode;
 
 impl Layout {
-    /// Takes pooling, normalisation, maximum length, title mode and prompts from the manifest if the directory does not
-    /// give them. A pooling that was asked for wins over both: with `is_pooling_given`, theirs do not matter.
+    /// Takes pooling, normalisation, maximum length, title mode and prompts from the manifest if the
+    /// directory does not give them. A pooling that was asked for wins over both: with `is_pooling_given`,
+    /// theirs do not matter.
     ///
     /// # Errors
     /// When the two differ: it is not known which is right, so nothing is chosen silently.

@@ -57,7 +57,8 @@ impl Default for TitleMode {
 }
 
 impl TitleMode {
-    /// The way that these settings ask for; `None` if they ask for none. Titles are joined by a space by default.
+    /// The way that these settings ask for; `None` if they ask for none. Titles are joined by a space by
+    /// default.
     ///
     /// # Errors
     /// [`NotJoined`].

@@ -15,8 +15,8 @@ use crate::{Encoder, Engine, EngineError, TextSource};
 /// How texts are encoded into a store.
 #[derive(Clone, Debug)]
 pub struct EncodeOptions {
-    /// How the title of a passage, or its context, is given to the model; `None` for the model's own way, or else
-    /// joined with the text by a space.
+    /// How the title of a passage, or its context, is given to the model; `None` for the model's own way, or
+    /// else joined with the text by a space.
     pub titles: Option<TitleMode>,
     /// What the vectors are stored in.
     pub store_dtype: DType,

@@ -78,8 +78,8 @@ impl Evaluation {
         self.aggregates.get(at).copied()
     }
 
-    /// The evaluation of only these queries, each given once; `None` if none of them was evaluated. The counts of
-    /// missing and of unjudged queries still cover the whole run.
+    /// The evaluation of only these queries, each given once; `None` if none of them was evaluated. The
+    /// counts of missing and of unjudged queries still cover the whole run.
     #[must_use]
     pub fn restricted_to<'q>(&self, queries: impl IntoIterator<Item = &'q str>) -> Option<Self> {
         let place = |id: &str| self.per_query.binary_search_by(|query| query.query_id.as_str().cmp(id)).ok();

@@ -60,8 +60,9 @@ impl Run {
         })
     }
 
-    /// Writes a run in TREC's format, or as "msmarco" or "tevatron" have it, without a tag. The file appears when it is whole, compressed if its name ends in .gz, .zst or .xz.
-    /// With `tab_separated`, identifiers may hold spaces.
+    /// Writes a run in TREC's format, or as "msmarco" or "tevatron" have it, without a tag. The file appears
+    /// when it is whole, compressed if its name ends in .gz, .zst or .xz. With `tab_separated`, identifiers
+    /// may hold spaces.
     #[pyo3(signature = (path, *, tag=None, tab_separated=false, format="trec"))]
     fn write(
         &self,

@@ -15,8 +15,8 @@ use crate::metrics::Metrics;
 use crate::schedule::{Answer, Capacity, Scheduler, Work};
 use crate::texts::{Cut, on_texts};
 
-/// Tokens of a batch on the CPU, unless the limits say otherwise. Larger batches are slower, and others wait for them
-/// longer (benches/results/serve.md).
+/// Tokens of a batch on the CPU, unless the limits say otherwise. Larger batches are slower, and others wait
+/// for them longer (benches/results/serve.md).
 const BATCH_TOKENS: usize = 256;
 
 /// Texts, or the ids of their tokens.

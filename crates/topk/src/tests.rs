@@ -395,8 +395,8 @@ fn scans_batches_depths_threads_and_segments_do_not_matter() {
 }
 
 /// The sample holds all that every other query looks for, so that the thresholds of these queries start too
-/// high; where all vectors are equal, those of all queries do. Where all scores are infinite, no threshold leaves out
-/// only what scores less.
+/// high; where all vectors are equal, those of all queries do. Where all scores are infinite, no threshold
+/// leaves out only what scores less.
 #[test]
 fn a_sample_that_misleads_costs_no_hits() {
     let (n, q, dim, k, block) = (5400, 9, 16, 100, 84);

@@ -148,8 +148,8 @@ impl AnswerArgs {
         }
     }
 
-    /// Adds the first `depth` documents of a run, or of a folder of DPR's results. Returns the number of questions
-    /// without results.
+    /// Adds the first `depth` documents of a run, or of a folder of DPR's results. Returns the number of
+    /// questions without results.
     pub fn add_run(
         &self,
         search: &mut AnswerSearch<'_>,

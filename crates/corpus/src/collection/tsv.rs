@@ -141,8 +141,8 @@ impl QuotedPassages {
         Self { records, columns: None, without_header, names, row, row_start: 0, is_guessed: false }
     }
 
-    /// Refuses a field in quotes that holds lines with as many columns as the row: more likely, the quote at its
-    /// beginning is a part of the text, and these lines are rows.
+    /// Refuses a field in quotes that holds lines with as many columns as the row: more likely, the quote at
+    /// its beginning is a part of the text, and these lines are rows.
     fn check_guess(&self, width: usize) -> Result<(), CorpusError> {
         let is_row = |line: &str| line.matches(self.row.delimiter()).count() + 1 >= width;
         let holds_rows = |field: &String| field.lines().skip(1).any(is_row);

@@ -71,8 +71,8 @@ impl Explain for RunWriteError {
 /// The hits of a round of lines: they stay in the caches.
 const HITS_PER_ROUND: usize = 1 << 16;
 
-/// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces; or a run of
-/// another [`RunLayout`].
+/// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces; or a run
+/// of another [`RunLayout`].
 ///
 /// Identifiers that are empty or hold white space are an error, since no reader of TREC runs could take the
 /// line apart; [`TrecRunWriter::tab_separated`] allows spaces.

@@ -59,8 +59,8 @@ pub struct MineJob<'a> {
 
 impl<'a> MineJob<'a> {
     /// Chooses the negatives of each query that has a positive. Reads the collection once, and once
-    /// more if the format holds texts; not at all if there is no such query. `on_read` is called now and then with
-    /// the passages that were read.
+    /// more if the format holds texts; not at all if there is no such query. `on_read` is called now and then
+    /// with the passages that were read.
     ///
     /// # Errors
     /// What is wrong with the collection, and a collection that can be read only once.
@@ -180,8 +180,8 @@ fn count<'a>(mut documents: impl Iterator<Item = &'a str>) -> Option<(usize, Str
     Some((documents.count() + 1, first))
 }
 
-/// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each. `on_read` is
-/// called now and then with the passages that were read. Returns the bad records that were skipped, too.
+/// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each. `on_read`
+/// is called now and then with the passages that were read. Returns the bad records that were skipped, too.
 ///
 /// # Errors
 /// What [`open_collection`] and its reader find.
