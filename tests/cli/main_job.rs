@@ -49,7 +49,7 @@ fn texts_that_are_cut_are_counted() {
     let all = workspace.runs(&format!("{encode} all"));
     assert_eq!(all.json()["texts_of_most_tokens"], 0);
     assert!(!all.stderr.contains("is cut"), "{}", all.stderr);
-    let cut = workspace.runs(&format!("{encode} cut --max-length 6"));
+    let cut = workspace.runs(&format!("{encode} cut --max-length 8"));
     assert_eq!(cut.json()["texts_of_most_tokens"], 2);
-    cut.says(["2 texts have 6 tokens, the most that are taken; what was longer is cut"]);
+    cut.says(["2 texts have 8 tokens, the most that are taken; what was longer is cut"]);
 }

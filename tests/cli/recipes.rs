@@ -411,9 +411,10 @@ fn variables_are_filled_in_where_something_is_expected() {
     workspace.write("recipe.toml", recipe);
     workspace.runs("run recipe.toml");
     workspace.write("best-8.run", "q1 Q0 d2 1 2 x\n");
-    workspace.toller("run recipe.toml --set k=8").fails(1, &["best-8.run"]);
+    let off = workspace.toller("run recipe.toml --set k=8");
+    assert_eq!((off.code, off.stdout.contains("best-8.run")), (Some(1), true), "{}", off.stdout);
     workspace.write("recipe.toml", recipe.replace("run = \"best-${k}", "run = \"best-${depth}"));
-    workspace.toller("run recipe.toml").fails(1, &["recipe.toml:13", "no variable \"depth\""]);
+    workspace.toller("run recipe.toml").fails(1, &["recipe.toml:15", "no variable \"depth\""]);
 }
 
 #[test]

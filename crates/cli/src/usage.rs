@@ -188,12 +188,15 @@ fn suggest(error: &mut clap::Error, command: &str) {
         let tip = "the judgments are --qrels FILE; after --trec-eval, the arguments are those of trec_eval";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    if is_missing(error, "<RUN>...") {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    if is_missing(error, "<RUN>...") && usage.replace("<RUN>...", "").contains(">...") {
         let tip = "name the runs before options that take several files, such as --corpus, which take all that follows";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
-    if error.kind() == ErrorKind::ArgumentConflict && given.starts_with("[WORDS]") {
+    let is_of_words = |other: &ContextValue| other.to_string().contains("[WORDS]");
+    let others = [error.get(ContextKind::InvalidArg), error.get(ContextKind::PriorArg)];
+    if error.kind() == ErrorKind::ArgumentConflict && others.into_iter().flatten().any(is_of_words) {
         let tip = "what stands alone is taken for words to search for; --sparse takes one index";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return;

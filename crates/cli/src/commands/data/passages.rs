@@ -47,9 +47,9 @@ pub struct PassagesArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     stride: Option<u32>,
 
-    /// How sentences are found
-    #[arg(long, value_name = "RULES", default_value_t = SentenceRules::Unicode, requires = "sentences", value_parser = by_name::<SentenceRules>(SentenceRules::NAMES))]
-    sentence_rules: SentenceRules,
+    /// How sentences are found [default: unicode]
+    #[arg(long, value_name = "RULES", value_parser = by_name::<SentenceRules>(SentenceRules::NAMES))]
+    sentence_rules: Option<SentenceRules>,
 
     /// What is between a document's identifier and the number of a passage
     #[arg(long, value_name = "TEXT", default_value = "#", value_parser = delimiter)]
@@ -71,12 +71,19 @@ impl PassagesArgs {
     fn windows(&self) -> Result<Windows, UsageError> {
         let (unit, length) = match (self.words, self.sentences, self.characters) {
             (Some(words), _, _) => (WindowUnit::Words, words),
-            (_, Some(sentences), _) => (WindowUnit::Sentences(self.sentence_rules), sentences),
+            (_, Some(sentences), _) => {
+                let rules = self.sentence_rules.unwrap_or(SentenceRules::Unicode);
+                (WindowUnit::Sentences(rules), sentences)
+            }
             (_, _, Some(characters)) => (WindowUnit::Characters, characters),
             (None, None, None) => {
                 return Err(UsageError::new("passages have no length", "give --words N"));
             }
         };
+        if self.sentence_rules.is_some() && self.sentences.is_none() {
+            let message = "--sentence-rules is for --sentences, which is not given";
+            return Err(UsageError::new(message, "leave it out, or give --sentences N"));
+        }
         let stride = self.stride.unwrap_or(length);
         if stride > length {
             let message = format!("--stride {stride} leaves out what is between passages of {length}");
