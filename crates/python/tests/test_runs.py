@@ -148,6 +148,17 @@ def test_evaluations_and_comparisons_are_pickled() -> None:
     assert pickle.loads(pickle.dumps(compared)) == compared == toller.compare(qrels, runs, "AP", tests=["t-test"])
 
 
+def test_runs_are_written_as_others_have_them(tmp_path: Path) -> None:
+    run = toller.Run({"q": {"a": 1.5, "b": 2.0}})
+    for name, lines in [("msmarco", "q\tb\t1\nq\ta\t2\n"), ("tevatron", "q\tb\t2.0\nq\ta\t1.5\n")]:
+        run.write(tmp_path / name, format=name)
+        assert (tmp_path / name).read_text() == lines
+        assert [*toller.Run.read(tmp_path / name, format=name)["q"]] == ["b", "a"]
+    with pytest.raises(toller.InvalidArgument, match="format in which runs are written"):
+        run.write(tmp_path / "no", format="dpr")
+
+
+
 @pytest.mark.parametrize("name", ["run.txt", "run.txt.gz", "run.zst"])
 def test_runs_survive_their_files(tmp_path: Path, name: str) -> None:
     run = toller.Run(some_run(1))

@@ -207,6 +207,7 @@ def test_rows_are_learned_from_as_files_are(minilm: Path, work: Path) -> None:
 def test_judged_queries_with_a_dev_set_are_those_of_the_command_line(minilm: Path, cli: Cli, work: Path) -> None:
     words = ["--queries", work / "queries.tsv", "--corpus", work / "corpus.jsonl", "--qrels", work / "qrels"]
     words += ["--batch-size", 4, "--epochs", 1, "--max-length", 16, "--untie", "--loss", "contrastive", "--symmetric"]
+    words += ["--title-mode", "pair"]
     dev = ["--dev-queries", work / "queries.tsv", "--dev-qrels", work / "qrels", "--dev-measures", "RR"]
     cli("train", "dual", "--model", minilm, *words, *dev, "--eval-every", 1, "--output", work / "cli")
     qrels = toller.Qrels(JUDGMENTS)
@@ -220,13 +221,14 @@ def test_judged_queries_with_a_dev_set_are_those_of_the_command_line(minilm: Pat
         batch_size=4,
         epochs=1,
         max_length=16,
+        title_mode="pair",
         untie=True,
         symmetric=True,
         dev=toller.DevSet(QUESTIONS, qrels, measures="RR", every=1),
         progress=lambda title, done, total: seen.append((title, done, total)),
     )
     assert (work / "cli/evaluations.jsonl").is_file() and trained.best_measures["RR"] > 0
-    for path in (work / "cli").rglob("model.safetensors"):
+    for path in [*(work / "cli").rglob("model.safetensors"), *(work / "cli").rglob("config_sentence_*.json")]:
         assert (work / "own" / path.relative_to(work / "cli")).read_bytes() == path.read_bytes()
     assert ("training", 2, 2) in seen
 
