@@ -91,7 +91,7 @@ pub enum DatasetError {
     BadId(String),
     /// An identifier holds what is to stand between it and the number of a passage.
     #[error(
-        "the identifier {id:?} holds the delimiter {delimiter:?}, so its passages could not be told from others"
+        "before the number of a passage, the identifier {id:?} and the delimiter {delimiter:?} cannot be told apart"
     )]
     DelimiterInId {
         /// The identifier.

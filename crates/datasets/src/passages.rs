@@ -106,14 +106,16 @@ impl PassageFolder {
     /// If the identifier has white space or the delimiter, or the file cannot be written.
     pub fn add(&mut self, document: &Passage) -> Result<(), DatasetError> {
         check_id(&document.id)?;
-        if document.id.contains(&self.delimiter) {
+        let prefix = format!("{}{}", document.id, self.delimiter);
+        // A delimiter may also begin at the end of an identifier: `d#` and `##`.
+        if prefix.find(&self.delimiter) != Some(document.id.len()) {
             let (id, delimiter) = (document.id.clone(), self.delimiter.clone());
             return Err(DatasetError::DelimiterInId { id, delimiter });
         }
         self.documents += 1;
         let title = document.title.as_deref().unwrap_or_default();
         for (number, text) in self.windows.of(&document.text).into_iter().enumerate() {
-            let id = format!("{}{}{number}", document.id, self.delimiter);
+            let id = format!("{prefix}{number}");
             self.lengths.add(text);
             self.file.writer().json(&DocumentLine { id, title, text })?;
         }
@@ -180,6 +182,14 @@ mod tests {
         passages.add(&document("d2", None, "")).unwrap();
         let refused = passages.add(&document("d#3", None, "a"));
         assert!(matches!(refused, Err(DatasetError::DelimiterInId { .. })));
+        let other = tempfile::tempdir().unwrap();
+        let mut twice = PassageFolder::create(other.path(), windows, "##").unwrap();
+        twice.add(&document("d#3", None, "a")).unwrap();
+        let refused = twice.add(&document("d#", None, "a"));
+        assert!(
+            matches!(refused, Err(DatasetError::DelimiterInId { .. })),
+            "`d###0` is a passage of `d`, too"
+        );
         let (files, statistics) = passages.finish().unwrap();
         assert_eq!(files, ["corpus.jsonl"]);
         let written = std::fs::read_to_string(folder.path().join("corpus.jsonl")).unwrap();

@@ -160,6 +160,13 @@ pub fn check_questions(path: &InputPath, run: &Run, questions: &[Query]) -> Resu
     Ok(without)
 }
 
+/// Warns of questions that a run has no results for, and says what that means.
+pub fn warn_of_questions(path: &InputPath, missing: usize, all: usize, means: &str, ui: &Ui) {
+    if missing > 0 {
+        ui.warning(format!("{}: {missing} of {all} questions have no results{means}", path.display()));
+    }
+}
+
 /// Names of runs, or of their judgments: those of their files, or their paths if two names are equal.
 pub fn run_names(paths: &[InputPath]) -> Vec<String> {
     let file_name = |path: &InputPath| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();

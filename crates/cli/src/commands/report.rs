@@ -14,7 +14,7 @@ use crate::args::outputs::is_same_place;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::replacing::begins_with;
-use crate::args::runs::{RunInputArgs, run_names, warn_of_none_judged};
+use crate::args::runs::{RunInputArgs, run_names, warn_of_missing, warn_of_none_judged};
 use crate::args::statistics::TESTS;
 use crate::args::texts::TextsArgs;
 use crate::error::UsageError;
@@ -143,6 +143,7 @@ fn analyse(
     let read = |path: &InputPath, name: &str| -> crate::Result<Run> {
         let run = args.input.read(path, ui)?;
         warn_of_none_judged(name, &run, qrels, ui);
+        warn_of_missing(name, &run, qrels, ui);
         Ok(run)
     };
     let run = read(path, &name)?;
@@ -151,12 +152,7 @@ fn analyse(
         let run = read(path, &name)?;
         analyst.add(name, &run)?;
     }
-    let report = analyst.finish()?;
-    for run in report.runs.iter().filter(|run| run.missing > 0) {
-        let (file, missing, judged) = (&run.file, run.missing, report.queries.len());
-        ui.warning(format!("{file}: {missing} of {judged} judged queries have no results and count as zero"));
-    }
-    Ok(report)
+    Ok(analyst.finish()?)
 }
 
 impl ReportArgs {

@@ -12,7 +12,7 @@ use crate::args::evaluation::{
 };
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::result::ResultArgs;
-use crate::args::runs::{RunInputArgs, run_names};
+use crate::args::runs::{RunInputArgs, run_names, warn_of_questions};
 use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 
@@ -116,7 +116,7 @@ fn answered(args: &AccuracyArgs, depth: usize, ui: &Ui) -> crate::Result<Answere
     let mut missing = Vec::with_capacity(args.runs.len());
     for path in &args.runs {
         let without = args.answers.add_run(&mut search, path, &questions, depth, &args.input, ui)?;
-        warn_of_missing(path, without, questions.len(), ui);
+        warn_of_questions(path, without, questions.len(), NOT_ANSWERED, ui);
         missing.push(without);
     }
     args.answers.look_into_collection(&mut search, args.input.skip_bad_lines(), ui)?;
@@ -125,12 +125,8 @@ fn answered(args: &AccuracyArgs, depth: usize, ui: &Ui) -> crate::Result<Answere
     Ok(Answered { questions, by_file, runs })
 }
 
-fn warn_of_missing(path: &InputPath, missing: usize, all: usize, ui: &Ui) {
-    if missing > 0 {
-        let path = path.display();
-        ui.warning(format!("{path}: {missing} of {all} questions have no results and count as not answered"));
-    }
-}
+/// What it means that a question has no results.
+const NOT_ANSWERED: &str = " and count as not answered";
 
 /// The questions of each file, if they are to be measured apart. `named_by` gave the files.
 fn by_file(

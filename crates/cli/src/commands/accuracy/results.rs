@@ -5,8 +5,9 @@ use toller_corpus::DprResult;
 use toller_datasets::first_rank;
 use toller_ir::Query;
 
-use super::{AccuracyArgs, Answered, RunRanks, by_file, warn_of_missing};
+use super::{AccuracyArgs, Answered, NOT_ANSWERED, RunRanks, by_file};
 use crate::args::paths::InputPath;
+use crate::args::runs::warn_of_questions;
 use crate::ui::Ui;
 
 /// Questions whose passages are in memory at a time.
@@ -56,6 +57,6 @@ fn of_run(args: &AccuracyArgs, path: &InputPath, depth: usize, ui: &Ui) -> crate
     drop(bar);
     args.answers.check(&questions, ui)?;
     let by_file = by_file(args, &files, &questions, "RUN")?;
-    warn_of_missing(path, missing, questions.len(), ui);
+    warn_of_questions(path, missing, questions.len(), NOT_ANSWERED, ui);
     Ok(Answered { questions, by_file, runs: vec![RunRanks { ranks, missing }] })
 }

@@ -13,7 +13,7 @@ use super::folder::FolderArgs;
 use crate::args::answers::check_answers;
 use crate::args::id_lines;
 use crate::args::paths::InputPath;
-use crate::args::runs::{RunInputArgs, check_questions};
+use crate::args::runs::{RunInputArgs, check_questions, warn_of_questions};
 use crate::args::texts::TextsArgs;
 use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
@@ -263,10 +263,7 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
     check_answers(&queries, mode, ui)?;
     let run = args.input.read(&args.run, ui)?;
     let missing = check_questions(&args.run, &run, &queries)?;
-    if missing > 0 {
-        let (path, all) = (args.run.display(), queries.len());
-        ui.warning(format!("{path}: {missing} of {all} questions have no results, and get none"));
-    }
+    warn_of_questions(&args.run, missing, queries.len(), ", and get none", ui);
     let mut retrieved = Vec::with_capacity(queries.len());
     for query in &queries {
         let entries = run.queries.get(&query.id).map_or(&[][..], Vec::as_slice);

@@ -7,7 +7,7 @@ use crate::args::answers::AnswerArgs;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::write_judgments;
 use crate::args::replacing::{JUDGMENTS, OverwriteArgs, is_judgments};
-use crate::args::runs::RunInputArgs;
+use crate::args::runs::{RunInputArgs, warn_of_questions};
 use crate::ui::Ui;
 
 /// Judges what runs retrieved: a passage whose text contains an answer has the grade 1, any other 0.
@@ -52,10 +52,7 @@ pub fn run(args: &AnswersArgs, ui: &Ui) -> crate::Result<()> {
     for path in &args.runs {
         let depth = args.depth as usize;
         let missing = args.answers.add_run(&mut search, path, &questions, depth, &args.input, ui)?;
-        if missing > 0 {
-            let (path, all) = (path.display(), questions.len());
-            ui.warning(format!("{path}: {missing} of {all} questions have no results"));
-        }
+        warn_of_questions(path, missing, questions.len(), "", ui);
     }
     args.answers.look_into_collection(&mut search, args.input.skip_bad_lines(), ui)?;
     let qrels = search.judgments();
