@@ -12,7 +12,7 @@ use toller_store::{DType, Encoding, ModelInfo, Role, Source, Store, StoreSpec, S
 
 fn make(directory: &Path) {
     let spec = StoreSpec {
-        model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned(), passage_encoder: None },
+        model: ModelInfo::new("m", "m"),
         encoding: Encoding::unknown(Role::Passage, false),
         dim: 3,
         dtype: DType::F16,

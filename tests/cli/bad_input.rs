@@ -247,7 +247,7 @@ fn bad_queries_are_refused() {
         (
             "blank-in-id.jsonl",
             b"{\"_id\":\"q 1\",\"text\":\"who\"}\n",
-            &["the query id \"q 1\" cannot be written to a TREC run: it holds white space", "hint:"],
+            &["the query id \"q 1\" cannot be written to a run: it holds white space", "hint:"],
         ),
     ];
     for (file, content, says) in cases {
@@ -265,10 +265,9 @@ fn a_document_id_with_a_blank_is_refused_in_a_run() {
     workspace.write("blank.jsonl", br#"{"_id":"a b","text":"one"}"#);
     workspace.write("q.tsv", "q1\twho\n");
     workspace.runs("encode --model tiny-bert --corpus blank.jsonl --output store");
-    workspace.toller("search --dense store --model tiny-bert --queries q.tsv --output run.txt").fails(
-        1,
-        &["the document id \"a b\" cannot be written to a TREC run: it holds white space", "hint:"],
-    );
+    workspace
+        .toller("search --dense store --model tiny-bert --queries q.tsv --output run.txt")
+        .fails(1, &["the document id \"a b\" cannot be written to a run: it holds white space", "hint:"]);
     assert!(!workspace.has_trace_of("run.txt"));
 }
 

@@ -129,6 +129,9 @@ fn files_are_compared_with_what_is_known() {
     let list = workspace.runs("data list").stdout;
     assert!(list.lines().count() == 74 && list.contains("beir/scifact "), "{list}");
     workspace.toller("data list beir/nothing").fails(2, &["no known collection is called beir/nothing"]);
+    workspace
+        .toller("data list SciFact")
+        .fails(2, &["no known collection is called SciFact", "did you mean beir/scifact?"]);
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
     let other = "passages: found 1, expected 5183";
     workspace.toller("data list beir/scifact corpus.jsonl").fails(1, &[other]);

@@ -63,6 +63,26 @@ fn measures_that_are_no_means_are_not_compared_in_silence() {
 }
 
 #[test]
+fn settings_of_tests_that_are_not_made_are_refused() {
+    let workspace = workspace();
+    for flag in ["--correction bonferroni", "--permutations 10", "--seed 7"] {
+        let eval = format!("eval good.run bad.run --qrels qrels.txt {flag}");
+        workspace.toller(&eval).fails(2, &["--significance"]);
+        workspace.runs(&format!("{eval} --significance"));
+    }
+    let compare = "compare good.run bad.run --qrels qrels.txt";
+    for (flag, tests, other) in [
+        ("--permutations 10", "t,randomization", "t,bootstrap"),
+        ("--resamples 10", "bootstrap", "t,randomization"),
+        ("--seed 7", "tukey", "t,wilcoxon"),
+    ] {
+        workspace.runs(&format!("{compare} --tests {tests} {flag}"));
+        let says = [flag.split_once(' ').unwrap().0, "has no effect on these tests", "--tests"];
+        workspace.toller(&format!("{compare} --tests {other} {flag}")).fails(2, &says);
+    }
+}
+
+#[test]
 fn a_measure_is_not_taken_for_a_run() {
     let workspace = workspace();
     for command in ["eval", "compare", "report --output page.html", "depth"] {

@@ -166,7 +166,8 @@ fn runs_are_written_as_msmarco_and_tevatron_have_them() {
         assert_eq!(value["runs"][0]["aggregates"]["RR"], 0.75, "{run}");
     }
     // What is there may be anything with three columns.
-    workspace.toller(&format!("{fuse} m.run --output-format msmarco")).fails(2, &["--overwrite"]);
+    let there = "m.run is there already";
+    workspace.toller(&format!("{fuse} m.run --output-format msmarco")).fails(2, &[there, "--overwrite"]);
     workspace
         .toller(&format!("{fuse} new.run --output-format msmarco --tag mine"))
         .fails(2, &["a run as msmarco has no tag"]);

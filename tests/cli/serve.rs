@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -82,6 +83,53 @@ fn hits_are_those_of_search_before_and_after_a_reload() {
         serving.signal("-HUP");
     }
     assert_eq!(serving.end(), Some(0));
+}
+
+#[test]
+fn a_reload_sees_new_files_of_a_folder() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "all.jsonl",
+        "{\"_id\": \"a\", \"text\": \"ducks\"}\n{\"_id\": \"b\", \"text\": \"tollers\"}\n",
+    );
+    workspace.runs("index --language en --corpus all.jsonl --output index");
+    std::fs::create_dir(workspace.path("folder")).unwrap();
+    workspace.head("all.jsonl", 1, "folder/1.jsonl");
+    let serving = Serving::start(&workspace, "--sparse index --corpus folder");
+    let text = |query: &str| {
+        let answer = serving.post("/v1/search", &json!({ "query": query, "texts": true }));
+        answer["results"][0]["hits"][0]["text"].as_str().map(str::to_owned)
+    };
+    assert_eq!((text("ducks").as_deref(), text("tollers")), (Some("ducks"), None));
+    workspace.write("folder/2.jsonl", "{\"_id\": \"b\", \"text\": \"tollers\"}\n");
+    serving.signal("-HUP");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while text("tollers").is_none() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(text("ducks").as_deref(), Some("ducks"));
+    assert_eq!(serving.end(), Some(0));
+}
+
+#[test]
+fn bad_lines_of_queries_and_judgments_are_skipped_if_that_is_asked_for() {
+    let workspace = Workspace::new();
+    std::fs::create_dir(workspace.path("runs")).unwrap();
+    workspace.write("runs/a.run", "q1 Q0 a 1 2.0 t\n");
+    workspace.write("qrels", "q1 0 a 1\nq2 0 a x\n");
+    workspace.write("queries.tsv", "q1\tducks\nq2\n");
+    let serve = "serve --port 0 --runs runs --qrels qrels --queries queries.tsv";
+    workspace.toller(serve).fails(1, &["qrels, line 2", "--skip-bad-lines"]);
+    let mut child = workspace.spawn(&format!("{serve} --skip-bad-lines"));
+    let mut said = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    while !said.contains("serving on http://") {
+        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(said.contains("warning: --qrels: ") && said.contains("warning: --queries: "), "{said}");
 }
 
 #[test]

@@ -70,6 +70,13 @@ fn a_store_knows_both_towers_and_its_title_mode() {
         "search {towers} --dense store --queries ernie-towers/queries.tsv --k 7 --output texts.txt"
     ));
     assert_eq!(workspace.read("vectors.txt"), workspace.read("texts.txt"));
+    // Without --model, both towers are those of the store.
+    let search =
+        "search --pooling cls --max-length 40 --dense store --queries ernie-towers/queries.tsv --k 7";
+    let ran = workspace.runs(&format!("{search} --output own.txt"));
+    let said = "the model of the store, ernie-towers/passage with ernie-towers/query for queries";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert_eq!(workspace.read("own.txt"), workspace.read("texts.txt"));
     let sep = encode.replace("pair", "sep");
     workspace.toller(&format!("encode {towers} {sep}")).fails(1, &["encoding.title_mode", "pair", "sep"]);
     workspace
@@ -89,6 +96,11 @@ fn dpr_gets_titles_as_in_its_training() {
     workspace.runs(&format!("{encode} join --title-mode join"));
     let vectors = |store: &str| workspace.read(&format!("{store}/shard-00000.safetensors"));
     assert!(vectors("own") == vectors("sep") && vectors("own") != vectors("join"));
+    // What only joined titles have does not join them by itself.
+    for (flag, what) in [("--title-separator :", "separator"), ("--context-field text", "context")] {
+        let says = ["titles that are not joined with their texts have no", what, "--title-mode join"];
+        workspace.toller(&format!("{encode} other {flag}")).fails(2, &says);
+    }
 }
 
 /// Scales the last quarter of a model's weights: another model of the same shape.

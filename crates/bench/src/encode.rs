@@ -119,9 +119,8 @@ pub fn scratch_spec(encoder: &DualEncoder, passages: u64) -> StoreSpec {
     let tower = encoder.tower(Role::Passage);
     StoreSpec {
         model: ModelInfo {
-            name: String::new(),
-            fingerprint: encoder.fingerprint().to_owned(),
             passage_encoder: encoder.passage_fingerprint().map(str::to_owned),
+            ..ModelInfo::new("", encoder.fingerprint())
         },
         encoding: Encoding {
             role: Role::Passage,

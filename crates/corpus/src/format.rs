@@ -15,6 +15,10 @@ const SNIFF_BYTES: usize = 64 << 10;
 /// The most lines of it that are compared.
 const SNIFF_LINES: usize = 200;
 
+/// What to do about a run among qrels, or qrels among runs.
+pub(crate) const EXCHANGED: &str =
+    "give the judgments as qrels and the results as runs: here they may be exchanged";
+
 /// How a file begins, and what it is called.
 #[derive(Debug)]
 pub(crate) struct Sniff {

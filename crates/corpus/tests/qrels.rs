@@ -83,6 +83,7 @@ fn bad_judgments() -> Outcome {
     assert_error(qrels(""), &["no judgments"]);
     assert_error(qrels("# nothing\n"), &["no judgments"]);
     assert_error(qrels("one two three four five six\n"), &["cannot tell"]);
+    assert_error(qrels("1 Q0 a 1 2.5 t\n"), &["qrels.txt: a run, where judgments are expected"]);
     for commas in ["query-id,corpus-id,score\n1,a,1\n", "1,a,1\n2,b,0\n"] {
         assert_error(qrels(commas), &["not read from CSV"]);
     }

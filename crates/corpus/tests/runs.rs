@@ -168,6 +168,8 @@ fn bad_lines() -> Outcome {
         assert_eq!(skipped.counts().collect::<Vec<_>>(), [(kind, 1)]);
     }
     assert_error(run(""), &["run.txt: no hits found"]);
+    assert_error(run("1 0 a 1\n1 0 b 0\n"), &["run.txt: judgments, where a run is expected"]);
+    assert_error(run("qid,docid,rank\n1,a,1\n"), &["runs are not read from CSV"]);
     assert_error(run("7\td\t0\n7\te\t1\n"), &["cannot tell"]);
     let options = ReadOptions { format: Some(RunFormat::MsMarco), ..ReadOptions::default() };
     assert_error(read_run_from(open("r", "7\td\t0\n"), &options), &["r, line 1", "\"0\" as the rank"]);

@@ -56,7 +56,7 @@ impl Layout {
         }
         if self.titles.is_none() {
             let name = named(known, "title_mode", known.title_mode.as_ref())?;
-            self.titles = TitleMode::of(name, None, None).unwrap_or_default();
+            self.titles = TitleMode::of(None, name, None, None).unwrap_or_default();
         }
         let roles = [
             ("query", Role::Query, "the prompt of a query"),

@@ -127,7 +127,7 @@ impl SentenceTransformersConfig {
         let name = self.title_mode.as_deref().map(str::parse).transpose();
         let name = name.map_err(|error: UnknownName| problem(error.to_string()))?;
         let separator = self.title_separator.clone();
-        TitleMode::of(name, separator, None).map_err(|error| problem(error.to_string()))
+        TitleMode::of(None, name, separator, None).map_err(|error| problem(error.to_string()))
     }
 }
 

@@ -57,27 +57,33 @@ impl Default for TitleMode {
 }
 
 impl TitleMode {
-    /// The way that these settings ask for; `None` if they ask for none. Titles are joined by a space by
-    /// default.
+    /// The way that these settings ask for; `None` if they ask for none. What they leave open is as in `own`,
+    /// the model's own way, or else titles are joined by a space.
     ///
     /// # Errors
     /// [`NotJoined`].
     pub fn of(
+        own: Option<&Self>,
         name: Option<TitleName>,
         separator: Option<String>,
         context_field: Option<String>,
     ) -> Result<Option<Self>, NotJoined> {
+        let own = own.cloned().unwrap_or_default();
         let apart = match name {
             None if separator.is_none() && context_field.is_none() => return Ok(None),
+            Some(TitleName::Sep) => Self::Sep,
+            Some(TitleName::Pair) => Self::Pair,
+            None if matches!(own, Self::Sep | Self::Pair) => own,
             None | Some(TitleName::Join) => {
-                let separator = separator.unwrap_or_else(|| " ".to_owned());
+                let separator = separator.unwrap_or_else(|| match own {
+                    Self::Join(separator) | Self::Context { separator, .. } => separator,
+                    Self::Sep | Self::Pair => " ".to_owned(),
+                });
                 return Ok(Some(match context_field {
                     Some(field) => Self::Context { separator, field },
                     None => Self::Join(separator),
                 }));
             }
-            Some(TitleName::Sep) => Self::Sep,
-            Some(TitleName::Pair) => Self::Pair,
         };
         match (separator, context_field) {
             (None, None) => Ok(Some(apart)),
@@ -171,16 +177,35 @@ mod tests {
         let text = |text: &str| Some(text.to_owned());
         let join = |separator: &str| TitleMode::Join(separator.to_owned());
         let (sep, pair) = (Some(TitleName::Sep), Some(TitleName::Pair));
-        assert_eq!(TitleMode::of(None, None, None), Ok(None));
-        assert_eq!(TitleMode::of(Some(TitleName::Join), None, None), Ok(Some(join(" "))));
-        assert_eq!(TitleMode::of(None, text(": "), None), Ok(Some(join(": "))));
+        let of = |name, separator, context| TitleMode::of(None, name, separator, context);
+        assert_eq!(of(None, None, None), Ok(None));
+        assert_eq!(of(Some(TitleName::Join), None, None), Ok(Some(join(" "))));
+        assert_eq!(of(None, text(": "), None), Ok(Some(join(": "))));
         let context = TitleMode::Context { separator: " ".to_owned(), field: "paragraph".to_owned() };
-        assert_eq!(TitleMode::of(None, None, text("paragraph")), Ok(Some(context)));
-        assert_eq!(TitleMode::of(sep, None, None), Ok(Some(TitleMode::Sep)));
-        assert_eq!(TitleMode::of(pair, None, None), Ok(Some(TitleMode::Pair)));
+        assert_eq!(of(None, None, text("paragraph")), Ok(Some(context)));
+        assert_eq!(of(sep, None, None), Ok(Some(TitleMode::Sep)));
+        assert_eq!(of(pair, None, None), Ok(Some(TitleMode::Pair)));
         let refused = |what, setting| Err(NotJoined { what, setting });
-        assert_eq!(TitleMode::of(sep, text(" "), None), refused("separator", Setting::TitleSeparator));
-        assert_eq!(TitleMode::of(pair, None, text("p")), refused("context", Setting::ContextField));
+        assert_eq!(of(sep, text(" "), None), refused("separator", Setting::TitleSeparator));
+        assert_eq!(of(pair, None, text("p")), refused("context", Setting::ContextField));
+    }
+
+    #[test]
+    fn what_is_left_open_is_as_in_the_models_own_way() {
+        let text = |text: &str| Some(text.to_owned());
+        let own = TitleMode::Join(": ".to_owned());
+        let of = |name, separator, context| TitleMode::of(Some(&own), name, separator, context);
+        assert_eq!(of(None, None, None), Ok(None));
+        assert_eq!(of(Some(TitleName::Join), None, None), Ok(Some(own.clone())));
+        let context = TitleMode::Context { separator: ": ".to_owned(), field: "paragraph".to_owned() };
+        assert_eq!(of(None, None, text("paragraph")), Ok(Some(context)));
+        assert_eq!(of(Some(TitleName::Sep), None, None), Ok(Some(TitleMode::Sep)));
+        // A separator alone does not join what the model was given apart.
+        let of = |name, separator| TitleMode::of(Some(&TitleMode::Sep), name, separator, None);
+        let setting = Setting::TitleSeparator;
+        assert_eq!(of(None, text(" ")), Err(NotJoined { what: "separator", setting }));
+        assert_eq!(of(Some(TitleName::Join), text("|")), Ok(Some(TitleMode::Join("|".to_owned()))));
+        assert_eq!(of(Some(TitleName::Join), None), Ok(Some(TitleMode::default())));
     }
 
     #[test]

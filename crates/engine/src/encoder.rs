@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use toller_encoder::{
     Compute, CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, Output, Role,
-    TextPooling, Watch,
+    TextInput, TextPooling, Watch,
 };
 use toller_hub::ModelSource;
 use toller_nn::Precision;
@@ -87,16 +87,16 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Encoder::encode`]; [`EncoderError::Stopped`].
-    pub fn encode_watched<T: AsRef<str> + Sync>(
+    pub fn encode_watched(
         &self,
         role: Role,
         output: Output,
-        texts: &[T],
+        texts: &[TextInput],
         watch: Watch<'_>,
     ) -> Result<Vec<f32>, EngineError> {
         let tower = self.model.tower(role);
-        let tokenize = |text: &T| match watch(0) {
-            ControlFlow::Continue(()) => tower.tokenize(text.as_ref()),
+        let tokenize = |text| match watch(0) {
+            ControlFlow::Continue(()) => tower.tokenize_input(text),
             ControlFlow::Break(()) => Err(EncoderError::Stopped),
         };
         Ok(self.threads.run(|| {
@@ -197,14 +197,10 @@ impl Engine {
             self.notify(Event::PoolingAssumed { model: name });
         }
         self.warn_of_tensors(name, model.unexpected_tensors().into_iter());
-        let name = match query_model {
-            Some(query_model) => format!("{name} with {query_model} for queries"),
-            None => name.to_owned(),
-        };
         let info = ModelInfo {
-            name,
-            fingerprint: model.fingerprint().to_owned(),
+            query_model,
             passage_encoder: model.passage_fingerprint().map(str::to_owned),
+            ..ModelInfo::new(name, model.fingerprint())
         };
         Ok(Encoder { model: Arc::new(model), dtype, compute, info, threads: self.threads.clone() })
     }
@@ -232,7 +228,7 @@ impl Engine {
             Some(other @ ("cosine" | "euclidean" | "manhattan")) => other,
             _ => return,
         };
-        self.notify(Event::SimilarityNotUsed { model: &encoder.info.name, similarity });
+        self.notify(Event::SimilarityNotUsed { model: &encoder.info.to_string(), similarity });
     }
 
     /// Warns of tensors that a model's architecture has no place for.

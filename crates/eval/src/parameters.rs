@@ -122,7 +122,7 @@ impl Parameter {
         match self {
             Self::Cutoff => "a whole number from 1 to 4294967295",
             Self::Recall => "a number from 0 to 1",
-            Self::Rel | Self::MinRel => "a whole number, 0 or above",
+            Self::Rel | Self::MinRel => "a whole number from 0 to 4294967295",
             Self::MaxRel => "a whole number above min_rel",
             Self::JudgedOnly | Self::Normalize | Self::Relative | Self::Micro => "True or False",
             Self::Missing => "'zero' or 'skip'",

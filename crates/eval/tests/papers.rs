@@ -79,7 +79,7 @@ fn micro_ndcg_divides_sums() -> TestResult {
 #[test]
 fn rr_over_the_runs_queries() -> TestResult {
     let run = run(&[("q1", &[("d0", 2.0), ("d1", 1.0)]), ("q2", &[("d0", 2.0)])]);
-    let evaluation = evaluated(&run, "RR@10 RR(missing='skip')@10 RR(missing='zero')@10 RR@1")?;
+    let evaluation = evaluated(&run, "RR@10 RR(missing=skip)@10 RR(missing='zero')@10 RR@1")?;
     let names: Vec<String> = evaluation.measures.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["RR@10", "RR(missing='skip')@10", "RR@1"]);
     assert_eq!(evaluation.aggregates, [0.5, 0.75, 1.0 / 3.0]);

@@ -25,7 +25,7 @@ fn store(
     dtype: DType,
 ) -> Result<Store, Box<dyn std::error::Error>> {
     let spec = toller_store::StoreSpec {
-        model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned(), passage_encoder: None },
+        model: ModelInfo::new("m", "m"),
         encoding: toller_store::Encoding::unknown(Role::Passage, false),
         dim: vectors.first().map_or(1, Vec::len),
         dtype,
@@ -250,7 +250,7 @@ fn an_imported_store_does_not_know_its_model() -> TestResult {
     let spec = store_spec(&source, &surveyed, Role::Query, DType::F32);
     assert!(!spec.model.is_known());
     let stored = import_to(&directory.path().join("store"), &source, DType::F16)?;
-    let other = ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned(), passage_encoder: None };
+    let other = ModelInfo::new("m", "m");
     let refused = error(stored.check_model(&other))?;
     assert!(refused.remedy().is_some_and(|remedy| remedy.to_string().contains("assume_model")), "{refused}");
     stored.check_model(&spec.model)?;

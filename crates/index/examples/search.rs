@@ -15,11 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store");
     let spec = StoreSpec {
-        model: ModelInfo {
-            name: "by hand".to_owned(),
-            fingerprint: "by-hand".to_owned(),
-            passage_encoder: None,
-        },
+        model: ModelInfo::new("by hand", "by-hand"),
         encoding: Encoding::unknown(Role::Passage, false),
         dim: 4,
         dtype: DType::F32,

@@ -113,7 +113,7 @@ mod tests {
         let mut writer = StoreWriter::create_or_resume(
             &path,
             StoreSpec {
-                model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned(), passage_encoder: None },
+                model: ModelInfo::new("m", "m"),
                 encoding: Encoding::unknown(Role::Passage, false),
                 dim: 8,
                 dtype: DType::F32,

@@ -41,7 +41,7 @@ fn vectors(rows: usize, seed: u64) -> Vec<f32> {
 
 fn spec(rows: usize, rows_per_shard: usize, dtype: DType, part: Option<Part>) -> StoreSpec {
     StoreSpec {
-        model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned(), passage_encoder: None },
+        model: ModelInfo::new("m", "m"),
         encoding: Encoding::unknown(Role::Passage, false),
         dim: DIM,
         dtype,

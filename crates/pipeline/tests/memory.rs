@@ -78,7 +78,7 @@ fn memory_does_not_grow_with_the_collection() -> Tested {
 
 fn spec() -> StoreSpec {
     StoreSpec {
-        model: ModelInfo { name: "tiny".to_owned(), fingerprint: "f00d".to_owned(), passage_encoder: None },
+        model: ModelInfo::new("tiny", "f00d"),
         encoding: Encoding {
             role: Role::Query,
             prompt: String::new(),

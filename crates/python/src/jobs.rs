@@ -40,7 +40,9 @@ pub(crate) fn encode(
     skip_bad_lines: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PathBuf> {
-    let titles = TitleMode::of(parse(title_mode)?, title_separator, context_field.clone());
+    let GivenEncoder(encoder) = encoder;
+    let own = encoder.model().titles();
+    let titles = TitleMode::of(own, parse(title_mode)?, title_separator, context_field.clone());
     let titles = titles.map_err(Failed::from)?;
     let options = EncodeOptions {
         titles,
@@ -50,7 +52,6 @@ pub(crate) fn encode(
         overwrite,
         drops_current_shard: true,
     };
-    let GivenEncoder(encoder) = encoder;
     let columns =
         ColumnNames { id: id_column, title: title_column, text: text_column, context: context_field };
     let reading = Reading { columns, skip_bad_lines };

@@ -7,13 +7,15 @@ use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use rayon::prelude::*;
-use toller_encoder::{Compute, CrossEncoderOptions, Output, TextPooling};
+use toller_encoder::{Compute, CrossEncoderOptions, Output, TextInput, TextPooling, TitleMode};
 use toller_engine::{Backend, Encoder, EncoderOptions, Role};
+use toller_ir::Passage;
 use toller_nn::Precision;
 
 use crate::arrays::{matrix, vector};
 use crate::error::Failed;
 use crate::flat::parse_device;
+use crate::training_options::parse;
 use crate::whole::whole;
 use crate::work;
 
@@ -62,14 +64,20 @@ impl DualEncoder {
 
     /// Vectors of texts, float32 [texts, dim]. `prompt` replaces the prompt of the role. With `unit`, vectors
     /// have length one whatever the model does; with `dim`, only the first numbers are kept. What is cut
-    /// without `unit` is cut after the model's own scaling, as in sentence-transformers.
-    #[pyo3(signature = (texts, role, *, prompt=None, dim=None, unit=false, progress=None))]
+    /// without `unit` is cut after the model's own scaling, as in sentence-transformers. Of `titles`, there
+    /// is one for each text, empty for none; the model is given them in its own way, or as the mode and the
+    /// separator say.
+    #[pyo3(signature = (texts, role, *, titles=None, title_mode=None, title_separator=None, prompt=None,
+                        dim=None, unit=false, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn vectors<'py>(
         &self,
         py: Python<'py>,
         texts: Vec<String>,
         role: &str,
+        titles: Option<Vec<String>>,
+        title_mode: Option<&str>,
+        title_separator: Option<String>,
         prompt: Option<String>,
         #[pyo3(from_py_with = whole)] dim: Option<usize>,
         unit: bool,
@@ -82,6 +90,19 @@ impl DualEncoder {
             let failed = Failed::invalid(format!("vectors of {kept} dimensions, but the model makes {own}"));
             return Err(failed.hint(format!("truncate_dim is 1 to {own}")).into());
         }
+        let texts: Vec<TextInput> = match titles {
+            None => texts.into_iter().map(TextInput::Plain).collect(),
+            Some(titles) => {
+                let own = self.encoder.model().titles();
+                let asked = TitleMode::of(own, parse(title_mode)?, title_separator, None);
+                let mode = asked.map_err(Failed::from)?.or(own.cloned()).unwrap_or_default();
+                let passage = |(title, text): (String, String)| {
+                    let title = Some(title).filter(|title| !title.is_empty());
+                    mode.text_of(&Passage { id: String::new(), title, text, context: None })
+                };
+                titles.into_iter().zip(texts).map(passage).collect()
+            }
+        };
         let output = if unit { Output::Shaped { dim: kept, unit } } else { Output::Uncut };
         let encoder = self.encoder.clone();
         let numbers = work::run(py, progress, move |session| {

@@ -73,6 +73,10 @@ impl Run {
         format: &str,
     ) -> PyResult<()> {
         let layout: RunLayout = format.parse().map_err(|error: UnknownName| Failed::from(error))?;
+        if layout != RunLayout::Trec && tag.is_some() {
+            let hint = "leave tag or format out";
+            return Err(Failed::invalid(format!("a run as {layout} has no tag")).hint(hint).into());
+        }
         let run = self.run.clone();
         let own = if run.tag.is_empty() { "toller" } else { &run.tag };
         let tag = tag.unwrap_or(own).to_owned();

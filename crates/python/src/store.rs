@@ -234,6 +234,12 @@ impl Store {
         &self.store.manifest().spec.model.name
     }
 
+    /// The name of the model that encodes queries, if it is another.
+    #[getter]
+    fn query_model(&self) -> Option<&str> {
+        self.store.manifest().spec.model.query_model.as_deref()
+    }
+
     /// Identifies the model by everything that determines its vectors.
     #[getter]
     fn model_fingerprint(&self) -> &str {

@@ -33,6 +33,31 @@ def test_vectors_have_the_bits_of_the_command_line(
     assert encoder.encode_query(texts).tobytes() == toller.Store(tmp_path / "queries")[:].tobytes()
 
 
+def test_titles_are_given_in_the_models_own_way(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(FIXTURES / "tiny-bert", model)
+    model.chmod(0o755)
+    (model / "config_sentence_transformers.json").write_text(json.dumps({"title_mode": "sep"}))
+    rows = [{"id": "a", "title": "dogs", "text": "They swim."}, {"id": "b", "title": None, "text": "ducks"}]
+    titles, texts = [row["title"] for row in rows], [row["text"] for row in rows]
+    encoder = toller.Encoder(model)
+    vectors = encoder.encode_document(texts, titles=titles)
+    assert vectors.tobytes() == toller.encode(encoder, tmp_path / "own", corpus=rows)[:].tobytes()
+    assert encoder.encode_document(texts[0], titles=titles[0]).tobytes() == vectors[0].tobytes()
+    joined = encoder.encode_document(texts, titles=titles, title_mode="join", title_separator=": ")
+    assert joined.tobytes() == encoder.encode_document(["dogs: They swim.", "ducks"]).tobytes()
+    assert joined[0].tobytes() != vectors[0].tobytes()
+    for options, said in [
+        ({"titles": ["dogs"]}, "1 titles of 2 texts"),
+        ({"titles": titles, "title_separator": " "}, "have no separator"),
+        ({"titles": titles, "title_mode": "bold"}, "`bold` is not a title mode"),
+        ({"titles": [1, 2]}, "titles, row 1: a value of type int"),
+        ({"title_mode": "sep"}, "without titles"),
+    ]:
+        with pytest.raises(toller.InvalidArgument, match=said):
+            encoder.encode_document(texts, **options)
+
+
 def test_stores_have_the_bytes_of_the_command_line(
     cli: Cli, store: toller.Store, minilm: Path, passages: Path, tmp_path: Path
 ) -> None:

@@ -268,6 +268,17 @@ def test_bad_batches_are_refused() -> None:
         encode(["dogs"])
     with pytest.raises(toller.InvalidArgument, match="role='passage'"):
         toller.ray.Encode(MODEL, role="passage")
+    with pytest.raises(toller.InvalidArgument, match="queries have no titles"):
+        toller.ray.Encode(MODEL, role="query", title="title")
+    with pytest.raises(toller.InvalidArgument, match="title_mode or title_separator without title"):
+        toller.ray.Encode(MODEL, title_mode="sep")
+
+
+def test_titles_of_batches_are_given_as_asked_for() -> None:
+    columns = {"title": np.array(["dogs", ""]), "text": np.array(["swim", "They swim."])}
+    found = toller.ray.Encode(MODEL, title="title", title_mode="sep")(columns)["vector"]
+    expected = toller.Encoder(MODEL).encode_document(["swim", "They swim."], titles=["dogs", None], title_mode="sep")
+    assert found.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("missing", ["", None, float("nan"), "NA"])

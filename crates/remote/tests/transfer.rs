@@ -20,7 +20,7 @@ use toller_testing::{Fault, ObjectServer, files};
 /// A store whose vectors depend on `seed`: `rows` of the 12 that it is to have, four a shard.
 fn write_store(path: &Path, dim: usize, seed: f32, rows: u64, part: Option<Part>) {
     let spec = StoreSpec {
-        model: ModelInfo { name: "m".into(), fingerprint: "f".into(), passage_encoder: None },
+        model: ModelInfo::new("m", "f"),
         encoding: Encoding {
             role: Role::Passage,
             prompt: String::new(),

@@ -115,8 +115,8 @@ pub enum StoreError {
     },
     /// The store was encoded with another model than the one to search with.
     #[error(
-        "the store was encoded with another model: with {} (fingerprint {}), not with {} (fingerprint {})",
-        stored.name, stored.fingerprint, given.name, given.fingerprint
+        "the store was encoded with another model: with {stored} (fingerprint {}), not with {given} (fingerprint {})",
+        stored.fingerprint, given.fingerprint
     )]
     WrongModel {
         /// The store's model.
@@ -134,7 +134,7 @@ pub enum StoreError {
     },
     /// The store was imported without the name of the model that made its vectors. The model given here is
     /// the one to search with.
-    #[error("the store was imported and does not know its model, so not whether it is {} (fingerprint {})", .0.name, .0.fingerprint)]
+    #[error("the store was imported and does not know its model, so not whether it is {0} (fingerprint {fingerprint})", fingerprint = .0.fingerprint)]
     UnknownModel(Box<ModelInfo>),
 
     /// A shard is missing or not as it was written.

@@ -13,11 +13,7 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("store");
 //! let spec = StoreSpec {
-//!     model: ModelInfo {
-//!         name: "all-MiniLM-L6-v2".into(),
-//!         fingerprint: "5f0e...".into(),
-//!         passage_encoder: None,
-//!     },
+//!     model: ModelInfo::new("all-MiniLM-L6-v2", "5f0e..."),
 //!     encoding: Encoding {
 //!         role: Role::Passage,
 //!         prompt: String::new(),

@@ -1,5 +1,6 @@
 //! What a store is to hold, and how two stores may differ.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,11 @@ pub struct StoreSpec {
 /// The identity of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
-    /// The name that the user gave, for messages; one model may have two names.
+    /// The name that the user gave; one model may have two names.
     pub name: String,
+    /// The name of the model that encodes queries, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_model: Option<String>,
     /// A hash of everything that determines its output: weights, tokenizer, pooling, prompts; not the maximum
     /// length, which may differ between queries and passages.
     pub fingerprint: String,
@@ -58,18 +62,33 @@ const UNKNOWN: &str = "unknown";
 const UNKNOWN_MODEL: &str = "unknown:";
 
 impl ModelInfo {
+    /// A model that encodes queries and passages alike.
+    #[must_use]
+    pub fn new(name: impl Into<String>, fingerprint: impl Into<String>) -> Self {
+        Self { name: name.into(), query_model: None, fingerprint: fingerprint.into(), passage_encoder: None }
+    }
+
     /// The unknown model of imported vectors. `vectors` identifies them, so that other vectors of an unknown
     /// model are not taken for vectors of the same model.
     #[must_use]
     pub fn unknown(vectors: &str) -> Self {
-        let fingerprint = format!("{UNKNOWN_MODEL}{vectors}");
-        Self { name: UNKNOWN.to_owned(), fingerprint, passage_encoder: None }
+        Self::new(UNKNOWN, format!("{UNKNOWN_MODEL}{vectors}"))
     }
 
     /// Whether the model is known.
     #[must_use]
     pub fn is_known(&self) -> bool {
         !self.fingerprint.starts_with(UNKNOWN_MODEL)
+    }
+}
+
+impl fmt::Display for ModelInfo {
+    /// The names, for messages.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.query_model {
+            Some(queries) => write!(formatter, "{} with {queries} for queries", self.name),
+            None => formatter.write_str(&self.name),
+        }
     }
 }
 
@@ -249,7 +268,7 @@ impl StoreSpec {
             .collect()
     }
 
-    /// Each field with the first level of agreement that compares it. No level compares `model.name`.
+    /// Each field with the first level of agreement that compares it. No level compares the names of models.
     fn fields(&self) -> [(Agreement, &'static str, String); 16] {
         use Agreement::{Parts, Resume, Stores};
         let Self { model, encoding, dim, dtype, rows_per_shard, source, part } = self;

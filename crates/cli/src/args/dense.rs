@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toller_engine::{DenseOptions, Device, Engine, Pooled, QuerySource, Scan};
+use toller_engine::{DenseOptions, Device, Encoder, Engine, Pooled, QuerySource, Scan};
 use toller_pipeline::DenseSearcher;
 
 use super::device;
@@ -151,9 +151,7 @@ impl DenseArgs {
         let queries = match &self.query_vectors {
             Some(path) => QuerySource::Store(path.into()),
             None => {
-                let given = self.model.as_ref().map(ToString::to_string);
-                let name = given.map_or_else(|| model_of(&self.dense, engine, ui), Ok)?;
-                let encoder = model::load(&name, &self.model_args, engine, ui)?;
+                let encoder = load(self.model.as_ref(), &self.dense, &self.model_args, engine, ui)?;
                 QuerySource::Encoder { encoder, assume_model: *assume_model }
             }
         };
@@ -162,8 +160,17 @@ impl DenseArgs {
     }
 }
 
-/// The name of the model that made the first of these stores, to encode queries with.
-pub fn model_of(stores: &[InputPath], engine: &Engine, ui: &Ui) -> crate::Result<String> {
+/// Loads the model of this name, or else the one that made the first of these stores.
+pub fn load(
+    model: Option<&ModelName>,
+    stores: &[InputPath],
+    args: &ModelArgs,
+    engine: &Engine,
+    ui: &Ui,
+) -> crate::Result<Encoder> {
+    if let Some(name) = model {
+        return model::load(name, args, engine, ui);
+    }
     let store = engine.open_store(stores.get(..1).unwrap_or_default(), false)?;
     let model = &store.manifest().spec.model;
     if !model.is_known() {
@@ -171,6 +178,6 @@ pub fn model_of(stores: &[InputPath], engine: &Engine, ui: &Ui) -> crate::Result
         let remedy = "give the model that made the vectors: --model NAME --assume-model";
         return Err(UsageError::new(message, remedy).into());
     }
-    ui.status(format!("queries are encoded by the model of the store, {}", model.name));
-    Ok(model.name.clone())
+    ui.status(format!("queries are encoded by the model of the store, {model}"));
+    model::load_pair(&model.name, model.query_model.as_deref(), args, engine, ui)
 }

@@ -84,8 +84,21 @@ pub fn pooling() -> impl TypedValueParser<Value = TextPooling> {
 
 /// Loads the model with this name.
 pub fn load(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
+    load_pair(name, None, args, engine, ui)
+}
+
+/// As [`load`], with another model for queries, unless the flags name one.
+pub fn load_pair(
+    name: &str,
+    query_model: Option<&str>,
+    args: &ModelArgs,
+    engine: &Engine,
+    ui: &Ui,
+) -> crate::Result<Encoder> {
     args.compute.check()?;
-    let encoder = engine.encoder(name, &args.encoder()).map_err(in_flags)?;
+    let asked = args.encoder();
+    let query_model = asked.query_model.or_else(|| query_model.map(str::to_owned));
+    let encoder = engine.encoder(name, &EncoderOptions { query_model, ..asked }).map_err(in_flags)?;
     note_dtype(encoder.compute(), encoder.dtype(), ui);
     Ok(encoder)
 }

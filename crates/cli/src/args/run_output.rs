@@ -67,8 +67,14 @@ impl RunOutputArgs {
             let message = format!("a run as {} has no tag", self.output_format);
             return Err(UsageError::new(message, "leave --tag or --output-format out"));
         }
-        inputs.check_with(self.output()?, ui)?;
-        self.check_replaces_run(self.output()?)
+        let output = self.output()?;
+        inputs.check_with(output, ui)?;
+        match self.output_format {
+            RunLayout::Trec => self.check_replaces_run(output),
+            // Judgments and other tables have three columns, too.
+            _ if is_trec_run(output) => Ok(()),
+            _ => self.overwrite.check_new(output),
+        }
     }
 
     /// The file of the partial run of share `index` of `of`, next to the run of all:
@@ -81,7 +87,7 @@ impl RunOutputArgs {
         Ok(part)
     }
 
-    /// Refuses a file that is there and is not a run, for another run of the same command.
+    /// Refuses a file that is there and is not a TREC run, for a run in that form.
     pub fn check_replaces_run(&self, output: &OutputPath) -> Result<(), UsageError> {
         self.overwrite.check(output, "a TREC run", is_trec_run)
     }

@@ -64,6 +64,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
         return Err(UsageError::new("there is only one run to compare", "name two runs or more").into());
     }
     let options = args.options();
+    check_used(&options)?;
     let runs = args.evaluation.evaluate(ui)?;
     check_compared(&runs, ui)?;
     let which = match &args.baseline {
@@ -82,6 +83,30 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
         format => write_printable(&mut out, |shown| Ok(report.write(shown, format, options)?))?,
     }
     Ok(out.flush()?)
+}
+
+/// Refuses settings of tests that are not made.
+fn check_used(options: &CompareOptions) -> Result<(), UsageError> {
+    let default = CompareOptions::default();
+    let is_made = |tests: &[Test]| tests.iter().any(|test| options.tests.contains(test));
+    let permutes = is_made(&[Test::Randomization, Test::Tukey]);
+    let resamples = is_made(&[Test::Bootstrap]);
+    let unused = [
+        (
+            "--permutations",
+            "randomization or tukey",
+            options.permutations != default.permutations && !permutes,
+        ),
+        ("--resamples", "bootstrap", options.resamples != default.resamples && !resamples),
+        ("--seed", "a test that draws at random", options.seed != default.seed && !permutes && !resamples),
+    ];
+    match unused.into_iter().find(|(_, _, is_unused)| *is_unused) {
+        None => Ok(()),
+        Some((flag, tests, _)) => Err(UsageError::new(
+            format!("{flag} has no effect on these tests"),
+            format!("leave it out, or add {tests} to --tests"),
+        )),
+    }
 }
 
 impl CompareArgs {

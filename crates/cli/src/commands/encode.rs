@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgGroup;
 use toller_corpus::ColumnNames;
 use toller_encoder::{TitleMode, TitleName};
-use toller_engine::{EncodeOptions, Engine, Role, TextSource};
+use toller_engine::{EncodeOptions, Encoder, Engine, Role, TextSource};
 use toller_ir::counted;
 use toller_pipeline::EncodeReport;
 use toller_store::{Codes, DType};
@@ -117,11 +117,12 @@ impl EncodeArgs {
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a store")?;
     let part = args.shard.map(|shard| shard.resolve(ui)).transpose()?;
-    let options = EncodeOptions { part, ..options(args)? };
+    titles(args, None)?;
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let engine = engine::open(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
+    let options = EncodeOptions { part, ..options(args, &encoder)? };
     let source = source(args, &engine, ui)?;
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);
@@ -146,11 +147,17 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     Ok(())
 }
 
+/// How titles are given to a model whose own way is `own`, if flags say so.
+fn titles(args: &EncodeArgs, own: Option<&TitleMode>) -> Result<Option<TitleMode>, UsageError> {
+    let EncodeArgs { title_mode, title_separator, context_field, .. } = args;
+    let titles = TitleMode::of(own, *title_mode, title_separator.clone(), context_field.clone());
+    titles.map_err(|error| UsageError::of(&error))
+}
+
 /// How texts are encoded, as a whole.
-fn options(args: &EncodeArgs) -> Result<EncodeOptions, UsageError> {
-    let titles = TitleMode::of(args.title_mode, args.title_separator.clone(), args.context_field.clone());
+fn options(args: &EncodeArgs, encoder: &Encoder) -> Result<EncodeOptions, UsageError> {
     Ok(EncodeOptions {
-        titles: titles.map_err(|error| UsageError::of(&error))?,
+        titles: titles(args, encoder.model().titles())?,
         store_dtype: args.store_dtype,
         part: None,
         rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
@@ -163,7 +170,7 @@ fn options(args: &EncodeArgs) -> Result<EncodeOptions, UsageError> {
 pub fn other_store(args: &EncodeArgs, ui: &Ui) -> crate::Result<Option<(PathBuf, String)>> {
     let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
     let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
-    let checked = encoder.check_store(&args.output, role, &options(args)?);
+    let checked = encoder.check_store(&args.output, role, &options(args, &encoder)?);
     Ok(checked.err().map(|error| (args.output.to_path_buf(), error.to_string())))
 }
 
@@ -220,7 +227,7 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
         ui.status(format!("{full} {verb} {most} tokens, the most that are taken; what was longer is cut"));
     }
     if report.zero_rows > 0 {
-        let model = &spec.model.name;
+        let model = &spec.model;
         ui.warning(format!(
             "{} of {model} {} all zeros; check the model's weights",
             counted(report.zero_rows, "vector"),
@@ -231,6 +238,7 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
         serde_json::json!({
             "store": args.output.display().to_string(),
             "model": spec.model.name,
+            "query_model": spec.model.query_model,
             "model_fingerprint": spec.model.fingerprint,
             "source_fingerprint": spec.source.fingerprint,
             "rows": report.manifest.count,

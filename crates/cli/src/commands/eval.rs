@@ -14,6 +14,11 @@ use crate::ui::Ui;
 /// Measures are written as nDCG@10, RR(rel=2)@10, AP, R@100; trec_eval's names are understood too. A judged
 /// query that is missing from a run counts as zero. Ties are broken by document id, descending.
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    mut_arg("correction", |correction| correction.requires("significance")),
+    mut_arg("permutations", |permutations| permutations.requires("significance")),
+    mut_arg("seed", |seed| seed.requires("significance"))
+)]
 pub struct EvalArgs {
     #[command(flatten)]
     evaluation: EvaluationArgs,

@@ -24,6 +24,9 @@ use crate::engine;
 use crate::error::{Context, Failure, Remedied, UsageError};
 use crate::ui::Ui;
 
+/// The seed of a sample unless another is given.
+const SEED: u64 = 42;
+
 /// Take negatives for training from what was retrieved.
 ///
 /// Queries without a relevant document are left out. Relevant documents are never used as negatives; with
@@ -65,7 +68,7 @@ pub struct MineArgs {
     choose: Choice,
 
     /// Seed of the sample
-    #[arg(long, value_name = "N", default_value_t = 42)]
+    #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
 
     /// The lowest grade that is relevant
@@ -209,6 +212,9 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
             "there is nothing to take negatives from",
             "give --sparse DIR or --run RUN",
         ));
+    }
+    if args.choose == Choice::Top && args.seed != SEED {
+        return Err(UsageError::new("--seed has no effect on --choose top", "leave one of them out"));
     }
     let inputs = toller_mining::Inputs {
         qrels: args.qrels.qrels.is_some(),

@@ -3,8 +3,8 @@
 use toller_ir::named;
 
 use crate::error::CorpusError;
-use crate::format::{Sniff, tab_columns, usual_columns};
-use crate::text::{Shape, header_index, parse_grade, tabs_or_spaces};
+use crate::format::{EXCHANGED, Sniff, tab_columns, usual_columns};
+use crate::text::{Shape, header_index, is_hit, parse_grade, tabs_or_spaces};
 
 named! {
     /// The formats of qrels.
@@ -78,6 +78,9 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
     };
     if of_header(&judgments[0].split(',').collect::<Vec<_>>()).is_some() {
         return Err(in_commas());
+    }
+    if is_hit(judgments[0]) {
+        return Err(sniff.unsupported("a run, where judgments are expected", EXCHANGED));
     }
     let columns = usual_columns(&judgments, |line| match tab_columns(line) {
         // Identifiers with spaces are between tabs.

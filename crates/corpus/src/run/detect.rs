@@ -9,8 +9,8 @@ use toller_files::{Input, InputReader};
 use toller_ir::{Command, named, remedy};
 
 use crate::error::CorpusError;
-use crate::format::{Sniff, tab_columns, usual_columns};
-use crate::text::{Shape, parse_score, tabs_or_spaces};
+use crate::format::{EXCHANGED, Sniff, tab_columns, usual_columns};
+use crate::text::{Shape, is_hit, is_judgment, parse_score, tabs_or_spaces};
 
 named! {
     /// The formats of runs.
@@ -45,7 +45,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
     let lines: Vec<&str> =
         sniff.lines().into_iter().filter(|line| !line.trim_start().starts_with('#')).collect();
     // An identifier may begin as JSON does.
-    if lines.first().is_some_and(|line| is_trec(line)) {
+    if lines.first().is_some_and(|line| is_hit(line)) {
         return Ok(RunFormat::Trec);
     }
     match sniff.json() {
@@ -66,6 +66,10 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
     if lines.is_empty() {
         return Ok(RunFormat::Trec);
     }
+    // DuReader's second column is a document, which a query has once.
+    if lines.iter().all(|line| is_judgment(line)) {
+        return Err(sniff.unsupported("judgments, where a run is expected", EXCHANGED));
+    }
     let columns = |line: &str| match tab_columns(line) {
         // Identifiers with spaces are between tabs.
         tabs @ 3..=4 => tabs,
@@ -80,6 +84,10 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
         }
         // Columns are missing; the reader says which there must be.
         4..=5 => Ok(RunFormat::Trec),
+        1 if lines[0].contains(',') => {
+            let remedy = "write lines of query, Q0, document, rank, score and tag, with spaces between them";
+            Err(sniff.unsupported("runs are not read from CSV", remedy))
+        }
         _ => Err(unknown(&RunFormat::ALL)),
     }
 }
@@ -102,15 +110,7 @@ pub fn is_trec_run(path: &Path) -> bool {
     reader
         .take(LONGEST_LINE)
         .read_until(b'\n', &mut line)
-        .is_ok_and(|_| str::from_utf8(&line).is_ok_and(is_trec))
-}
-
-/// Whether a line is certainly one of a TREC run: `Q0`, a rank and a score are in their columns.
-fn is_trec(line: &str) -> bool {
-    let mut cells = [""; 6];
-    let width = tabs_or_spaces(line, &mut cells);
-    let [_, constant, _, rank, score, _] = cells;
-    width >= 6 && constant == "Q0" && rank.parse::<u64>().is_ok() && parse_score(score).is_some()
+        .is_ok_and(|_| str::from_utf8(&line).is_ok_and(is_hit))
 }
 
 /// The third column of MS MARCO's runs are the ranks 1 to n of each query, in any order. A fraction, an

@@ -18,8 +18,8 @@ pub enum RunWriteError {
     /// The file cannot be written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// An identifier that a TREC run cannot hold.
-    #[error("the {what} id {id:?} cannot be written to a TREC run: it {why}")]
+    /// An identifier that a run cannot hold.
+    #[error("the {what} id {id:?} cannot be written to a run: it {why}")]
     Id {
         /// "query" or "document".
         what: &'static str,

@@ -81,6 +81,20 @@ pub(crate) fn parse_grade(text: &str) -> Option<i32> {
     integer.parse().ok()
 }
 
+/// Whether a line is certainly a hit in TREC's form: `Q0`, a rank and a score are in their columns.
+pub(crate) fn is_hit(line: &str) -> bool {
+    let mut cells = [""; 6];
+    let width = tabs_or_spaces(line, &mut cells);
+    let [_, constant, _, rank, score, _] = cells;
+    width >= 6 && constant == "Q0" && rank.parse::<u64>().is_ok() && parse_score(score).is_some()
+}
+
+/// Whether a line is certainly a judgment in TREC's form: the iteration 0 and a grade are in their columns.
+pub(crate) fn is_judgment(line: &str) -> bool {
+    let mut cells = [""; 4];
+    tabs_or_spaces(line, &mut cells) == 4 && cells[1] == "0" && parse_grade(cells[3]).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{parse_grade, parse_score, tabs, tabs_or_spaces};

@@ -13,7 +13,9 @@ mod rows;
 mod tagged;
 
 pub use columns::column_index;
-pub(crate) use columns::{blank, header_index, parse_grade, parse_score, tabs, tabs_or_spaces};
+pub(crate) use columns::{
+    blank, header_index, is_hit, is_judgment, parse_grade, parse_score, tabs, tabs_or_spaces,
+};
 pub(crate) use given_elements::GivenElements;
 pub(crate) use json::{Loose, Object, Owned};
 pub(crate) use json_stream::{Shape, for_each_element};

@@ -174,6 +174,8 @@ impl<'a> Cursor<'a> {
         Ok(match self.number()? {
             "True" | "true" => Value::Bool(true),
             "False" | "false" => Value::Bool(false),
+            // Shells take quotes away.
+            text if text.starts_with(|char: char| char.is_ascii_alphabetic()) => Value::Text(text.to_owned()),
             text => Value::Number(text.to_owned()),
         })
     }

@@ -48,6 +48,9 @@ class DualEncoder:
         texts: Sequence[str],
         role: str,
         *,
+        titles: Sequence[str] | None = None,
+        title_mode: str | None = None,
+        title_separator: str | None = None,
         prompt: str | None = None,
         dim: int | None = None,
         unit: bool = False,
@@ -131,6 +134,8 @@ class Store:
     def role(self) -> str: ...
     @property
     def model(self) -> str: ...
+    @property
+    def query_model(self) -> str | None: ...
     @property
     def model_fingerprint(self) -> str: ...
     @property

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toller._arguments import check_device, refuse, to_torch
-from toller._texts import listed, texts_of
+from toller._texts import is_missing, listed, texts_of
 from toller._toller import DualEncoder
 from toller.errors import invalid
 
@@ -153,12 +153,27 @@ class Encoder(DualEncoder):
         truncate_dim: int | None = None,
         pool: None = None,
         chunk_size: None = None,
+        *,
+        titles: str | Iterable[str | None] | None = None,
+        title_mode: str | None = None,
+        title_separator: str | None = None,
         **other: Any,
     ) -> Any:
-        """Vectors of documents, as `encode` with the model's prompt for documents; of one string, [dim]."""
+        """Vectors of documents, as `encode` with the model's prompt for documents; of one string, [dim].
+
+        `titles` has the title of each document, or None for none. The model is given them in its own way, by default
+        joined with the text by a blank, as by `toller.encode`; `title_mode` is join, sep (DPR) or pair (RocketQA), and
+        `title_separator` is the text between a title and its text.
+        """
+        if titles is None and (title_mode is not None or title_separator is not None):
+            raise invalid("title_mode or title_separator without titles", "give titles")
         form = (output_value, precision, convert_to_numpy, convert_to_tensor, pool, chunk_size)
         options = (show_progress_bar, form, device, normalize_embeddings, truncate_dim, other)
-        return self._encode("document", inputs, prompt_name, prompt, *options)
+        if titles is not None:
+            titles = [titles] if isinstance(titles, str) else listed(titles, "titles", "one of its columns: df['title']")
+            titles = texts_of(["" if is_missing(title) else title for title in titles], "titles")
+        given = {"titles": titles, "title_mode": title_mode, "title_separator": title_separator}
+        return self._encode("document", inputs, prompt_name, prompt, *options, **given)
 
     def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
         """The similarity of each vector of the first array with each of the second, float32 [first, second].
@@ -229,6 +244,9 @@ class Encoder(DualEncoder):
         unit: bool,
         dim: int | None,
         other: dict[str, Any],
+        *,
+        titles: list[str] | None = None,
+        **title_options: str | None,
     ) -> Any:
         output_value, precision, convert_to_numpy, convert_to_tensor, pool, chunk_size = form
         given = {
@@ -247,7 +265,10 @@ class Encoder(DualEncoder):
         is_one = isinstance(inputs, str)
         texts = [inputs] if is_one else listed(inputs, "texts", "one of its columns: df['text']")
         texts = texts_of(texts, "texts")
-        vectors: Any = self.vectors(texts, role, prompt=prompt, dim=dim, unit=unit, progress=progress)
+        if titles is not None and len(titles) != len(texts):
+            raise invalid(f"{len(titles)} titles of {len(texts)} texts", "give a title for each text, or None for none")
+        options = {"prompt": prompt, "dim": dim, "unit": unit, "progress": progress}
+        vectors: Any = self.vectors(texts, role, titles=titles, **title_options, **options)
         vectors = vectors[0] if is_one else vectors
         return to_torch(vectors, "convert_to_tensor") if convert_to_tensor else vectors
 

@@ -18,7 +18,7 @@ pub(crate) type Change = (&'static str, fn(&mut StoreSpec));
 /// A spec for `passages` passages of dimension 4 in f32, three to a shard.
 pub(crate) fn spec(passages: u64) -> StoreSpec {
     StoreSpec {
-        model: ModelInfo { name: "tiny".to_owned(), fingerprint: "f00d".to_owned(), passage_encoder: None },
+        model: ModelInfo::new("tiny", "f00d"),
         encoding: Encoding {
             role: Role::Passage,
             prompt: "passage: ".to_owned(),

@@ -128,12 +128,8 @@ fn a_store_knows_its_model() -> TestResult {
     write(directory.path(), spec(4))?;
     let store = open(directory.path())?;
     check_content(&store);
-    store.check_model(&ModelInfo {
-        name: "the same by another name".to_owned(),
-        fingerprint: "f00d".to_owned(),
-        passage_encoder: None,
-    })?;
-    let other = ModelInfo { name: "huge".to_owned(), fingerprint: "beef".to_owned(), passage_encoder: None };
+    store.check_model(&ModelInfo::new("the same by another name", "f00d"))?;
+    let other = ModelInfo::new("huge", "beef");
     let found = error(store.check_model(&other))?;
     assert_eq!(
         found.to_string(),
@@ -148,9 +144,8 @@ fn a_store_knows_its_model() -> TestResult {
 #[test]
 fn models_that_share_the_encoder_of_passages_share_a_store() -> TestResult {
     let model = |fingerprint: &str, passages: Option<&str>| ModelInfo {
-        name: fingerprint.to_owned(),
-        fingerprint: fingerprint.to_owned(),
         passage_encoder: passages.map(str::to_owned),
+        ..ModelInfo::new(fingerprint, fingerprint)
     };
     for (role, stored, given, fits) in [
         (Role::Passage, Some("p"), Some("p"), true),

@@ -61,7 +61,7 @@ impl DualRun {
         let (similarity, loss) = self.objective.complete(own_similarity(&encoder))?;
         let settings = self.options.settings(Rates::of_model(tower.folder())?)?;
         let reason = "titles are not joined with their texts";
-        let asked = TitleMode::of(self.title_mode, self.options.separator.clone(), None)
+        let asked = TitleMode::of(encoder.titles(), self.title_mode, self.options.separator.clone(), None)
             .map_err(|_| TrainError::NoEffect { setting: "title_separator", reason })?;
         let titles = asked.or(encoder.titles().cloned()).unwrap_or_default();
         let task = Task::Dual { encoder, similarity, loss, titles };

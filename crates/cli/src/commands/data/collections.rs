@@ -106,7 +106,16 @@ fn check(known: &Known, found: &Collection) -> Result<(), DatasetError> {
 }
 
 fn named(name: &str) -> Result<&'static Known, UsageError> {
-    let unknown = || UsageError::new(format!("no known collection is called {name}"), "see toller data list");
+    let unknown = || {
+        let part = name.to_lowercase();
+        let alike = known_collections().iter().map(|known| &known.name[..]);
+        let alike: Vec<&str> = alike.filter(|known| known.contains(&part)).take(5).collect();
+        let hint = match &alike[..] {
+            [] => "see toller data list".to_owned(),
+            alike => format!("did you mean {}?", alike.join(", ")),
+        };
+        UsageError::new(format!("no known collection is called {name}"), hint)
+    };
     known_collection(name).ok_or_else(unknown)
 }
 

@@ -66,7 +66,7 @@ pub struct DiffArgs {
     sample: Option<u32>,
 
     /// Seed of the random sample
-    #[arg(long, value_name = "N", requires = "failed_at", default_value_t = 42)]
+    #[arg(long, value_name = "N", requires = "sample", default_value_t = 42)]
     seed: u64,
 
     /// Sort into categories each of the first N documents of a failed query, and not only the query

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toller_engine::{Engine, Role};
+use toller_engine::Role;
 use toller_ir::counted;
 use toller_server::{Event, Keys, Log, Named, Server, Service, Signals, Tls};
 
@@ -19,7 +19,7 @@ use self::systems::{Models, SystemArgs};
 use crate::args::cross_encoder::ScoringArgs;
 use crate::args::dense;
 use crate::args::device;
-use crate::args::model::{self, ModelArgs};
+use crate::args::model::ModelArgs;
 use crate::args::paths::{InputPath, ModelName, last_part};
 use crate::engine;
 use crate::error::{Remedied, UsageError};
@@ -137,15 +137,23 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     let keys = args.api_key_file.as_ref().map(|path| Keys::read(path)).transpose()?;
     let engine = Arc::new(engine::open(ui)?);
     let ModelArgs { max_length, compute, .. } = &args.model_args;
-    let model = args.model_name(&engine, ui)?;
-    let encoder = model.as_ref().map(|name| model::load(name, &args.model_args, &engine, ui));
+    let encoder = args
+        .encodes()
+        .then(|| dense::load(args.model.as_ref(), args.systems.dense(), &args.model_args, &engine, ui));
     let scoring = args.scoring.options(*max_length, compute, &engine)?;
     let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
     let models = Models { encoder: encoder.transpose()?, reranker: reranker.transpose()?.map(Arc::new) };
     let limits = args.limits.limits();
     let service = Service {
-        encoder: named(model.as_deref(), &args.served_model_name, models.encoder.clone()),
-        reranker: named(args.reranker.as_deref(), &args.served_model_name, models.reranker.clone()),
+        encoder: models.encoder.clone().map(|encoder| {
+            let name = encoder.info().name.clone();
+            named(&name, &args.served_model_name, encoder)
+        }),
+        reranker: args
+            .reranker
+            .as_deref()
+            .zip(models.reranker.clone())
+            .map(|(name, reranker)| named(name, &args.served_model_name, reranker)),
         systems: args.systems.opener(models, compute.device, limits.truncate, &engine, ui)?,
         role: args.role.unwrap_or(Role::Passage),
         keys,
@@ -202,14 +210,6 @@ impl ServeArgs {
         self.model.is_some() || self.systems.has_dense()
     }
 
-    /// The model that encodes.
-    fn model_name(&self, engine: &Engine, ui: &Ui) -> crate::Result<Option<String>> {
-        match &self.model {
-            None if self.systems.has_dense() => dense::model_of(self.systems.dense(), engine, ui).map(Some),
-            given => Ok(given.as_ref().map(ToString::to_string)),
-        }
-    }
-
     /// Refuses flags of models that are not served. Stores are searched on --device without a model, too.
     fn check_unused(&self) -> Result<(), UsageError> {
         if !self.served_model_name.is_empty() && !self.encodes() && self.reranker.is_none() {
@@ -246,13 +246,12 @@ fn address(host: &str, port: u16) -> Result<SocketAddr, Remedied> {
 
 /// A model with its names: those of the user, and that on the command line, or the last part of a directory.
 /// Clients learn nothing of where files are.
-fn named<M>(name: Option<&str>, more: &[String], model: Option<M>) -> Option<Named<M>> {
-    let (name, model) = (name?, model?);
+fn named<M>(name: &str, more: &[String], model: M) -> Named<M> {
     let last = last_part(name);
     let mut names = more.to_vec();
     names.push(last.to_owned());
     if last != name && !Path::new(name).is_dir() {
         names.push(name.to_owned());
     }
-    Some(Named { names, model })
+    Named { names, model }
 }

@@ -10,6 +10,7 @@ use toller_server::Runs;
 
 use crate::args::paths::InputPath;
 use crate::args::runs::run_names;
+use crate::ui::Ui;
 
 /// Flags of runs.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,6 +34,7 @@ pub(super) struct RunPaths {
     qrels: Input,
     judgments: String,
     queries: Vec<PathBuf>,
+    skip_bad_lines: bool,
 }
 
 impl RunArgs {
@@ -44,24 +46,33 @@ impl RunArgs {
     }
 
     /// The files, if there are runs.
-    pub(super) fn paths(&self) -> Option<RunPaths> {
+    pub(super) fn paths(&self, skip_bad_lines: bool) -> Option<RunPaths> {
         let (folder, qrels) = (self.runs.as_ref()?, self.qrels.as_ref()?);
         Some(RunPaths {
             folder: folder.to_path_buf(),
             qrels: qrels.input(),
             judgments: run_names(std::slice::from_ref(qrels)).concat(),
             queries: InputPath::all(&self.queries),
+            skip_bad_lines,
         })
     }
 }
 
 impl RunPaths {
-    /// Reads judgments and queries. Runs are read when they are compared.
-    pub(super) fn open(&self) -> Result<Runs, AnyError> {
-        let (qrels, _) = read_qrels(&self.qrels, &ReadOptions::default())?;
+    /// Reads judgments and queries. Runs are read when they are compared; one with a bad line is refused.
+    pub(super) fn open(&self, ui: &Ui) -> Result<Runs, AnyError> {
+        let skip_bad_lines = self.skip_bad_lines;
+        let options = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+        let (qrels, skipped) = read_qrels(&self.qrels, &options)?;
+        ui.skipped("--qrels: ", &skipped);
         let queries = match self.queries.as_slice() {
             [] => Vec::new(),
-            paths => read_queries(&query_files(paths)?, &ReadOptions::default())?.0,
+            paths => {
+                let options = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+                let (queries, skipped) = read_queries(&query_files(paths)?, &options)?;
+                ui.skipped("--queries: ", &skipped);
+                queries
+            }
         };
         let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
         Ok(Runs::open(self.folder.clone(), self.judgments.clone(), qrels, queries)?)

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use toller_encoder::CrossEncoder;
 use toller_engine::{DenseOptions, Device, Encoder, Engine, QuerySource, Searcher};
-use toller_files::Input;
 use toller_ir::AnyError;
 use toller_pipeline::fusion::{Collections, Fusion, UnknownMethod};
 use toller_pipeline::rerank::{RerankOptions, Unavailable};
@@ -123,7 +122,7 @@ impl SystemArgs {
         engine: &Arc<Engine>,
         ui: &Ui,
     ) -> crate::Result<Option<OpenSystems>> {
-        let runs = self.runs.paths();
+        let runs = self.runs.paths(self.bad_lines.skip_bad_lines);
         if !self.has_dense() && self.sparse.sparse.is_none() && self.corpus.is_empty() && runs.is_none() {
             return Ok(None);
         }
@@ -144,7 +143,7 @@ impl SystemArgs {
             depth: self.hybrid.fusion_depth as usize,
             rerank_depth: self.rerank_depth as usize,
             cut_queries,
-            corpus: engine.collection_files(&self.corpus)?,
+            corpus: InputPath::all(&self.corpus),
             texts: self.text_index.options(self.bad_lines.skip_bad_lines),
             engine: engine.clone(),
             ui: ui.clone(),
@@ -168,7 +167,7 @@ struct Plan {
     depth: usize,
     rerank_depth: usize,
     cut_queries: bool,
-    corpus: Vec<Input>,
+    corpus: Vec<PathBuf>,
     texts: TextsOptions,
     runs: Option<RunPaths>,
 }
@@ -196,7 +195,8 @@ impl Plan {
         };
         let texts = match self.corpus.is_empty() {
             true => None,
-            false => Some(Arc::new(engine.texts(&self.corpus, &self.texts)?)),
+            // A folder may have other files at a reload.
+            false => Some(Arc::new(engine.texts(&engine.collection_files(&self.corpus)?, &self.texts)?)),
         };
         if let Some(texts) = &texts {
             let sparse = sparse.as_deref().map(|index| ("--sparse", index as &dyn Searcher));
@@ -217,7 +217,7 @@ impl Plan {
             }
             _ => None,
         };
-        let runs = self.runs.as_ref().map(|paths| paths.open().map(Arc::new)).transpose()?;
+        let runs = self.runs.as_ref().map(|paths| paths.open(&self.ui).map(Arc::new)).transpose()?;
         Ok(Systems { sparse, dense, hybrid, reranker, texts, runs })
     }
 }

@@ -203,6 +203,7 @@ fn report(args: &ImportArgs, manifest: &toller_store::Manifest, ui: &Ui) -> crat
         serde_json::json!({
             "store": args.output.display().to_string(),
             "model": spec.model.is_known().then_some(&spec.model.name),
+            "query_model": spec.model.query_model,
             "model_fingerprint": spec.model.fingerprint,
             "source_fingerprint": spec.source.fingerprint,
             "rows": manifest.count,

@@ -74,7 +74,7 @@ impl Description {
         let spec = &self.first.spec;
         let encoding = &spec.encoding;
         let model = if spec.model.is_known() {
-            format!("{} (fingerprint {})", spec.model.name, spec.model.fingerprint)
+            format!("{} (fingerprint {})", spec.model, spec.model.fingerprint)
         } else {
             "unknown: the vectors were imported".to_owned()
         };
@@ -132,6 +132,7 @@ impl Description {
             "store": self.path.display().to_string(),
             "complete": self.complete,
             "model": spec.model.is_known().then_some(&spec.model.name),
+            "query_model": spec.model.query_model,
             "model_fingerprint": spec.model.fingerprint,
             "encoding": spec.encoding,
             "rows": self.rows,

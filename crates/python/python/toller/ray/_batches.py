@@ -28,8 +28,9 @@ class Encode:
     ...     batch_format="numpy",
     ... )
 
-    Texts are in the column `text`, and titles, which come before them as in `toller.encode`, in the column `title`
-    if that is given; None, NaN and NA are no title. The vectors are float32, in the column `output`. `role` is
+    Texts are in the column `text`, and titles in the column `title` if that is given; None, NaN and NA are no title.
+    The model is given titles in its own way, as in `toller.encode`, unless `title_mode` or `title_separator` say
+    otherwise. The vectors are float32, in the column `output`. `role` is
     document or query, `threads` is the number of threads to compute in, 0 for as many as there are processors. The
     other arguments are those of `toller.Encoder`.
     """
@@ -40,7 +41,8 @@ class Encode:
         *,
         text: str = "text",
         title: str | None = None,
-        title_separator: str = " ",
+        title_mode: str | None = None,
+        title_separator: str | None = None,
         output: str = "vector",
         role: str = "document",
         threads: int = 0,
@@ -49,18 +51,22 @@ class Encode:
         if role not in ("document", "query"):
             raise invalid(f"role={role!r}", "there are document and query")
         set_num_threads(threads)
+        if title is None and (title_mode is not None or title_separator is not None):
+            raise invalid("title_mode or title_separator without title", "name the column of titles")
+        if title is not None and role == "query":
+            raise invalid(f"title={title!r}, and queries have no titles", "leave title or role out")
         encoder = Encoder(model, **options)
         self._encode = encoder.encode_query if role == "query" else encoder.encode_document
-        self._text, self._title, self._separator, self._output = text, title, title_separator, output
+        self._text, self._title, self._output = text, title, output
+        self._titled = {"title_mode": title_mode, "title_separator": title_separator}
 
     def __call__(self, batch: Any) -> Any:
         """The batch with a column of vectors."""
-        texts = _texts(batch, self._text)
+        texts, options = _texts(batch, self._text), {}
         if self._title is not None:
             titles = ["" if is_missing(title) else title for title in _column(batch, self._title)]
-            pairs = zip(texts_of(titles, _name(self._title)), texts, strict=True)
-            texts = [f"{title}{self._separator}{text}" if title else text for title, text in pairs]
-        return _with_column(batch, self._output, self._encode(texts))
+            options = {"titles": texts_of(titles, _name(self._title)), **self._titled}
+        return _with_column(batch, self._output, self._encode(texts, **options))
 
 
 class Rerank:

@@ -19,7 +19,7 @@ pub(super) struct TextArgs {
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     lengths: Vec<u32>,
 
-    /// Collection to encode instead, as for `toller encode`
+    /// Collection to encode instead, each title joined with its text
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "lengths")]
     corpus: Vec<InputPath>,
 
