@@ -145,7 +145,7 @@ fn a_job_script_of_a_command_that_would_fail_is_not_written() {
 }
 
 #[test]
-fn a_job_script_replaces_nothing_but_job_scripts() {
+fn a_job_script_replaces_nothing() {
     let workspace = Workspace::new();
     let slurm = |output: &str| {
         let mut command = workspace.command("slurm encode --shards 3");
@@ -153,10 +153,10 @@ fn a_job_script_replaces_nothing_but_job_scripts() {
         Finished::new(command.output().unwrap())
     };
     workspace.write("c.jsonl", "{}");
-    slurm("c.jsonl").fails(2, &["c.jsonl is there already, and it is not a job script", "hint: "]);
+    slurm("c.jsonl").fails(2, &["c.jsonl is there already", "hint: "]);
     assert_eq!(workspace.read("c.jsonl"), b"{}");
-    for _ in 0..2 {
-        slurm("my job.sh").succeeds().says(["bash 'my job.sh'"]);
-    }
+    slurm("my job.sh").succeeds().says(["bash 'my job.sh'"]);
+    // People edit them.
+    slurm("my job.sh").fails(2, &["my job.sh is there already", "--overwrite"]);
     slurm("new\nline.sh").fails(2, &["has a line end", "hint: "]);
 }

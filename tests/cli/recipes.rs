@@ -393,7 +393,9 @@ fn what_is_expected_names_its_judgments() {
         .toller("run recipe.toml")
         .fails(1, &["by several judgments", "qrels = \"a.qrels\" or qrels = \"b.qrels\""]);
     workspace.write("recipe.toml", recipe("qrels = \"c.qrels\"\n"));
-    workspace.toller("run recipe.toml").fails(1, &["by qrels = \"c.qrels\"", "it has a.qrels, b.qrels"]);
+    workspace
+        .toller("run recipe.toml")
+        .fails(1, &["by qrels = \"c.qrels\"", "the report has a.qrels, b.qrels"]);
     workspace.write("recipe.toml", recipe("qrels = \"b.qrels\"\n"));
     workspace.runs("run recipe.toml");
 }

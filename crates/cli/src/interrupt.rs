@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -52,7 +52,13 @@ struct Listening {
     flag: Arc<AtomicBool>,
     /// What is printed when the flag is set, if the work looks at it.
     message: Option<&'static str>,
+    /// When the flag was set.
+    since: Option<Instant>,
 }
+
+/// How long signals count as one. `timeout` sends one to its child and one to the group; of a terminal that is
+/// closed, the shell and the system send one each.
+const AS_ONE: Duration = Duration::from_secs(1);
 
 static LISTENING: LazyLock<Mutex<Listening>> = LazyLock::new(Mutex::default);
 
@@ -106,17 +112,19 @@ pub fn at_once<T>(work: impl FnOnce() -> T) -> Result<T, Interrupted> {
 /// Asks the command to stop, or ends the process if that does not help.
 fn hear(ui: &Ui) {
     let ui = ui.clone();
-    let (flag, message) = {
+    let (flag, message, since) = {
         let listening = listening();
-        (listening.flag.clone(), listening.message)
+        (listening.flag.clone(), listening.message, listening.since)
     };
-    match message.filter(|_| !is_asked(&flag)) {
-        Some(message) => {
+    match message {
+        Some(_) if since.is_some_and(|since| since.elapsed() < AS_ONE) => {}
+        Some(message) if !is_asked(&flag) => {
+            listening().since = Some(Instant::now());
             // First: the work may end at once.
             try_for_a_while(move || ui.status(format!("\n{message} (again: stop now)")));
             flag.store(true, Ordering::Relaxed);
         }
-        None => {
+        _ => {
             try_for_a_while(move || {
                 exit_without_unfinished(|| {
                     let resume = "unfinished files were removed".to_owned();

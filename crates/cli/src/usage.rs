@@ -41,6 +41,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("--output-dir", "--output"),
     ("--passage-max-len", "--max-length"),
     ("--query-max-len", "--max-length"),
+    ("--reranker", "--model in `toller rerank`, and --rerank in `toller retrieve`"),
     ("--resume", "the same command again, which goes on where it was interrupted"),
     ("--run", "the name of the run, without an option"),
     ("--runs", "the names of the runs, without an option"),

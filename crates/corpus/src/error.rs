@@ -279,9 +279,19 @@ impl Explain for CorpusError {
                     Setting::Format.to("tsv")
                 ))
             }
-            Self::UnknownFormat { candidates, .. } => {
+            Self::UnknownFormat { what, candidates, .. } => {
                 let names = format!(" ({})", candidates.join(", "));
-                Some(remedy!("name the format with {}{}", Setting::Format, names))
+                Some(match *what {
+                    "a collection" | "queries" => remedy!(
+                        "name the format with {}{}; if the first line has the names of the columns, give them with \
+                         {} and {}",
+                        Setting::Format,
+                        names,
+                        Setting::IdColumn,
+                        Setting::TextColumn
+                    ),
+                    _ => remedy!("name the format with {}{}", Setting::Format, names),
+                })
             }
             Self::Unsupported { remedy, .. } => Some(remedy.clone()),
         }

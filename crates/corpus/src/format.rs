@@ -160,8 +160,19 @@ fn not_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
         [0, 1..=255, 0, 1..=255, ..] => {
             Some(("UTF-16 text, not UTF-8", "convert it to UTF-8 (iconv -f UTF-16BE -t UTF-8)"))
         }
+        _ if head.starts_with(b"\x93NUMPY") => {
+            Some(("an array of NumPy, not text", "import it with `toller store import`"))
+        }
+        _ if ends_in_returns(head) => {
+            Some(("lines that end in a carriage return alone", "convert them (tr '\\r' '\\n')"))
+        }
         _ => None,
     }
+}
+
+/// Whether the lines end as on an old Macintosh, and as some spreadsheets write them.
+fn ends_in_returns(head: &[u8]) -> bool {
+    memchr::memchr(b'\n', head).is_none() && memchr::memchr(b'\r', head).is_some_and(|at| at + 1 < head.len())
 }
 
 /// The number of columns that most lines have, so that one bad line does not hide the format; among equally

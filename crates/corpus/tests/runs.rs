@@ -69,7 +69,8 @@ fn an_identifier_with_spaces_needs_tabs() -> Outcome {
 #[test]
 fn what_is_no_run_is_called_by_its_name() {
     assert_error(run("q1 d1 1 3.0 tag\n"), &["line 1: missing column", "5 columns", "query, Q0, document"]);
-    assert_error(run("q1 0 d1 1\n"), &["4 columns", "expected 6 columns"]);
+    assert_error(run("q1 Q0 d1 1\n"), &["4 columns", "expected 6 columns"]);
+    assert_error(run("q1 0 d1 1\n"), &["run.txt: judgments, where a run is expected"]);
     let partial = "{\"format\":\"toller-partial-run\",\"format_version\":1,\"index\":1}\n\u{1}\0\0\0";
     let error = assert_error(run(partial), &["run.txt: a partial run"]);
     assert!(error.remedy().is_some_and(|remedy| remedy.to_string().contains("merge")), "{error}");

@@ -138,6 +138,13 @@ pub enum Event<'a> {
         /// All judged queries.
         judged: usize,
     },
+    /// Relevant documents that the collection of a dev set does not have: no model finds them.
+    DevDocumentsMissing {
+        /// How many, once for each query.
+        missing: usize,
+        /// All relevant documents.
+        relevant: usize,
+    },
     /// A checkpoint of a training is damaged. The run goes on from the one before it.
     CheckpointDamaged(&'a TrainError),
     /// A shard of a store is damaged and is written again.

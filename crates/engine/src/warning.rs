@@ -67,6 +67,11 @@ impl Event<'_> {
                 "the dev set counts {missing} of {judged} judged queries as zero, which have no results"
             )
             .into(),
+            Self::DevDocumentsMissing { missing, relevant } => format!(
+                "the collection of the dev set does not have {missing} of the {relevant} relevant documents: they \
+                 count as not found"
+            )
+            .into(),
             Self::CheckpointDamaged(error) => {
                 format!("{error}; going on from the checkpoint before it").into()
             }

@@ -107,7 +107,7 @@ fn errors_name_what_is_wrong_and_what_to_do() -> Result<(), Box<dyn Error>> {
         ("IPrec@1.1", "recall = 1.1", "from 0 to 1"),
         ("IPrec@nan", "recall = nan", "from 0 to 1"),
         ("Rprec@10", "Rprec takes no '@'", "leave out"),
-        ("AP(rel=-1)", "rel = -1", "0 or above"),
+        ("AP(rel=-1)", "rel = -1", "from 0 to 4294967295"),
         ("AP(rel='2')", "rel = '2'", "whole number"),
         ("AP(level=2)", "AP has no parameter 'level'", "rel, judged_only, cutoff"),
         ("NumQ(rel=1)", "NumQ has no parameter 'rel'", "none"),

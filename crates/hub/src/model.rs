@@ -1,5 +1,7 @@
 //! From a name to a model's files.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use toller_checkpoint::KnownModel;
@@ -63,13 +65,14 @@ pub fn resolve_model(
     on_event: &mut OnEvent<'_>,
 ) -> Result<ModelSource, ResolveError> {
     let path = Path::new(name);
-    if path.is_dir() {
-        return resolve_directory(path);
-    }
-    if path.exists() {
-        return Err(ResolveError::IsAFile(path.to_owned()));
-    }
-    let mut looked = vec![Looked { place: format!("directory {name}"), found: "does not exist".to_owned() }];
+    let found = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => return resolve_directory(path),
+        Ok(_) => return Err(ResolveError::IsAFile(path.to_owned())),
+        // Somebody else's directory is closed, and may be there.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => error.to_string(),
+        Err(_) => "does not exist".to_owned(),
+    };
+    let mut looked = vec![Looked { place: format!("directory {name}"), found }];
 
     if let Some(model) = known::find(name)? {
         let directory = known::fetch(&model, options, &mut looked, on_event)

@@ -6,6 +6,9 @@ use plotters::style::text_anchor::HPos;
 use crate::style::{Area, GREY, INK, anchored};
 use crate::{Bars, Curves, HeatMap, PlotError, Scatter, legend};
 
+/// What every figure in SVG has near its beginning.
+pub const DRAWN: &str = "<desc>Drawn by Toller</desc>";
+
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -111,7 +114,8 @@ impl Figure {
             }
             root.present()?;
         }
-        Ok(svg)
+        // Marks the file as one that may be replaced.
+        Ok(svg.replacen('>', &format!(">\n{DRAWN}"), 1))
     }
 }
 

@@ -33,7 +33,7 @@ mod style;
 pub use bars::{Bars, Part};
 pub use curves::{Curve, Curves, Style};
 pub use error::PlotError;
-pub use figure::{Content, Figure, Panel};
+pub use figure::{Content, DRAWN, Figure, Panel};
 pub use heat_map::HeatMap;
 pub use neighbourhoods::Tsne;
 pub use scale::{Axis, Scale};

@@ -43,7 +43,9 @@ impl<'py> FromPyObject<'_, 'py> for Tests {
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let names = names(&given, "tests")?.join(" ");
         let names = names.split([',', ' ']).filter(|name| !name.is_empty());
-        let tests = names.map(str::parse).collect::<Result<_, _>>();
+        // The command line's name is shorter.
+        let test = |name: &str| if name == "t" { Ok(Test::T) } else { name.parse() };
+        let tests = names.map(test).collect::<Result<_, _>>();
         Ok(Self(Some(tests.map_err(Failed::from)?)))
     }
 }

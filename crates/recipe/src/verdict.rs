@@ -31,7 +31,7 @@ impl Verdict {
     pub fn of(expected: &Expected, directory: &Path) -> Result<Self, RecipeError> {
         let mut sum = 0.0;
         for place in &expected.places {
-            sum += measured(place, &expected.measure, directory)?;
+            sum += measured(place, expected, directory)?;
         }
         // Reports have at most some hundreds of places.
         #[expect(clippy::cast_precision_loss, reason = "a count of places in a recipe")]
@@ -52,14 +52,16 @@ impl Verdict {
     }
 }
 
-/// The value of a measure in a report.
-fn measured(place: &ReportPlace, measure: &str, directory: &Path) -> Result<f64, RecipeError> {
+/// The value of an expected measure in a report.
+fn measured(place: &ReportPlace, expected: &Expected, directory: &Path) -> Result<f64, RecipeError> {
+    let measure = &*expected.measure;
     let path = directory.join(&place.report);
     let report = read_report(&path)?;
     let no_value = |what: String, known: Vec<String>| RecipeError::NoValue {
         report: path.clone(),
         what,
-        remedy: format!("it has {}", known.join(", ")).into(),
+        remedy: format!("correct line {} of the recipe; the report has {}", expected.line, known.join(", "))
+            .into(),
     };
     let keys = |value: &Value| value.as_object().map_or(Vec::new(), |map| map.keys().cloned().collect());
     let runs = report["runs"].as_array().map_or(&[][..], Vec::as_slice);

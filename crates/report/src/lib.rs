@@ -27,8 +27,8 @@ pub use export::{DataFile, data_files};
 pub use failures::{FailedQuery, Failures, RelevantRank, RetrievedDocument, Sample};
 pub use options::ReportOptions;
 pub use page::{
-    FrameSources, GradeLabel, Judged, STYLE, annotation_page, diff_page, failures_page, frame_sources,
-    report_page, reproduction_page,
+    FrameSources, GENERATOR, GradeLabel, Judged, STYLE, annotation_page, diff_page, failures_page,
+    frame_sources, report_page, reproduction_page,
 };
 pub use reproduction::{
     Experiment, MeasuredValue, Outcome, ReproducedPaper, ReproducedTable, ReproducedValue, Reproduction,

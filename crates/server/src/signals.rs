@@ -1,5 +1,10 @@
 //! Requests to a running server: reload, drain.
 
+#[cfg(unix)]
+use std::sync::{Arc, OnceLock};
+#[cfg(unix)]
+use std::time::{Duration, Instant};
+
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::ServerError;
@@ -36,6 +41,16 @@ impl Control {
     }
 }
 
+/// How long requests of the system to end count as one.
+#[cfg(unix)]
+const AS_ONE: Duration = Duration::from_secs(1);
+
+/// Whether a request to end repeats the first one, which this may be.
+#[cfg(unix)]
+fn is_echo(first: &OnceLock<Instant>) -> bool {
+    first.set(Instant::now()).is_err() && first.get().is_some_and(|first| first.elapsed() < AS_ONE)
+}
+
 impl Signals {
     /// The control of a server, and its other end.
     #[must_use]
@@ -44,7 +59,8 @@ impl Signals {
         (Control(sender), Self { received, from_system: None })
     }
 
-    /// Those of the system: SIGTERM and Ctrl-C drain, and stop at the second time; SIGHUP reloads.
+    /// Those of the system: SIGTERM and Ctrl-C drain, and stop at the second time; SIGHUP reloads. What comes
+    /// within a second of the first is no second time: `timeout` signals its child and the group.
     #[must_use]
     pub fn of_system() -> Self {
         let (control, signals) = Self::controlled();
@@ -68,6 +84,7 @@ impl Signals {
         use tokio::signal::unix::{SignalKind, signal};
 
         let Some(Control(sender)) = self.from_system.take() else { return Ok(()) };
+        let first = Arc::new(OnceLock::new());
         let kinds = [
             (SignalKind::terminate(), Signal::Drain),
             (SignalKind::interrupt(), Signal::Drain),
@@ -75,10 +92,12 @@ impl Signals {
         ];
         for (kind, request) in kinds {
             let mut signals = signal(kind).map_err(ServerError::Start)?;
-            let sender = sender.clone();
+            let (sender, first) = (sender.clone(), first.clone());
             tokio::spawn(async move {
                 while signals.recv().await.is_some() {
-                    let _ = sender.send(request);
+                    if request == Signal::Reload || !is_echo(&first) {
+                        let _ = sender.send(request);
+                    }
                 }
             });
         }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use toller_engine::{DenseOptions, Device, Encoder, Engine, Pooled, QuerySource, Scan};
+use toller_engine::{DenseOptions, Device, Encoder, Engine, EngineError, Pooled, QuerySource, Scan};
+use toller_hub::ResolveError;
 use toller_pipeline::DenseSearcher;
 
 use super::device;
 use super::model::{self, ModelArgs};
 use super::paths::{InputPath, ModelName};
 use crate::engine::in_flags;
-use crate::error::UsageError;
+use crate::error::{Remedied, UsageError};
 use crate::flags::first_given;
 use crate::ui::Ui;
 
@@ -179,5 +180,12 @@ pub fn load(
         return Err(UsageError::new(message, remedy).into());
     }
     ui.status(format!("queries are encoded by the model of the store, {model}"));
-    model::load_pair(&model.name, model.query_model.as_deref(), args, engine, ui)
+    let loaded = model::load_pair(&model.name, model.query_model.as_deref(), args, engine, ui);
+    loaded.map_err(|failure| match failure.downcast_ref() {
+        Some(error @ EngineError::Resolve(ResolveError::NotFound { .. })) => {
+            let remedy = "name the model of the store, or the directory where it is now, in --model";
+            Remedied::of(error).with_remedy(remedy).into()
+        }
+        _ => failure,
+    })
 }

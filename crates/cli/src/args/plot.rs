@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use toller_files::{AtomicFile, CompressedWriter, FileError};
-use toller_plot::Figure;
+use toller_plot::{DRAWN, Figure};
 
 use super::paths::OutputPath;
-use super::replacing::begins_with;
+use super::replacing::has_in_head;
 
 /// Flags of the commands that draw what they measured.
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ impl Plot {
     pub fn create(flag: &str, path: &OutputPath) -> crate::Result<Self> {
         path.check_file(flag, "a figure is")?;
         path.check_ending("a figure in SVG", "svg")?;
-        path.check_replaces("a figure in SVG", |file| begins_with(file, "<svg"))?;
+        path.check_replaces("a figure that toller drew", |file| has_in_head(file, DRAWN))?;
         Ok(Self(Some((path.clone(), CompressedWriter::create(path)?))))
     }
 

@@ -4,6 +4,7 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use toller_files::{Input, InputReader};
+use toller_report::GENERATOR;
 
 use super::paths::OutputPath;
 use crate::error::UsageError;
@@ -63,7 +64,7 @@ impl OutputPath {
     /// Refuses a file that cannot hold a page: by its ending, or since it is there and holds something else.
     pub fn check_page(&self) -> Result<(), UsageError> {
         self.check_ending(PAGE, "html")?;
-        self.check_replaces(PAGE, is_page)
+        self.check_replaces(OWN_PAGE, is_own_page)
     }
 }
 
@@ -104,12 +105,23 @@ pub fn has_line(file: &Path, before: usize, is_alike: impl FnOnce(&str) -> bool)
     is_alike(String::from_utf8_lossy(&line).trim_end_matches('\r'))
 }
 
-/// What [`is_page`] recognizes.
+/// What is in a file that ends in .html.
 pub const PAGE: &str = "a page in HTML";
 
-/// Whether a file is a web page.
-pub fn is_page(file: &Path) -> bool {
-    begins_with(file, "<!doctype html")
+/// What [`is_own_page`] recognizes.
+pub const OWN_PAGE: &str = "a page that toller wrote";
+
+/// Whether a file is a web page of this program.
+pub fn is_own_page(file: &Path) -> bool {
+    begins_with(file, "<!doctype html") && has_in_head(file, &format!("content=\"{GENERATOR} "))
+}
+
+/// Whether a file has these letters among its first bytes.
+pub fn has_in_head(file: &Path, letters: &str) -> bool {
+    const HEAD: usize = 4096;
+    let is_there = |head: &[u8]| head.windows(letters.len()).any(|found| found == letters.as_bytes());
+    let has = |mut file: InputReader| is_there(file.peek(HEAD));
+    InputReader::open(&Input::parse(file)).is_ok_and(has)
 }
 
 /// What [`is_judgments`] recognizes.

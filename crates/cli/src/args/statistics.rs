@@ -31,9 +31,10 @@ const CORRECTIONS: &[Described<Correction>] = &[
     (Correction::None, ""),
 ];
 
-/// The significance tests. The command line's `t` is reports' `t-test`.
+/// The significance tests.
 pub const TESTS: &[Choice<Test>] = &[
     ("t", "Student's paired t-test", Test::T),
+    ("t-test", "The same, as reports call it", Test::T),
     ("randomization", "Fisher's randomisation test", Test::Randomization),
     ("bootstrap", "The paired bootstrap", Test::Bootstrap),
     ("wilcoxon", "Wilcoxon's signed-rank test", Test::Wilcoxon),

@@ -119,7 +119,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     let part = args.shard.map(|shard| shard.resolve(ui)).transpose()?;
     titles(args, None)?;
     // First, so that Ctrl-C leaves nothing behind from here on.
-    let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
+    let stop = interrupt::flag(ui, "finishing the shard that is under way; finished shards are kept")?;
     let engine = engine::open(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
     let options = EncodeOptions { part, ..options(args, &encoder)? };
@@ -139,10 +139,11 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     if report.interrupted {
         let done = report.rows_done;
         let all = report.manifest.spec.expected_rows();
-        return Err(Interrupted {
-            resume: format!("{done} of {all} rows are written; run the command again to go on"),
-        }
-        .into());
+        let again =
+            if args.overwrite { "run the command without --overwrite" } else { "run the command again" };
+        return Err(
+            Interrupted { resume: format!("{done} of {all} rows are written; {again} to go on") }.into()
+        );
     }
     Ok(())
 }

@@ -59,6 +59,12 @@ impl Engine {
         if missing > 0 {
             self.notify(Event::DevQueriesMissing { missing, judged });
         }
+        if matches!(task, Task::Dual { .. }) {
+            let (missing, relevant) = set.missing_documents();
+            if missing > 0 {
+                self.notify(Event::DevDocumentsMissing { missing, relevant });
+            }
+        }
         Ok(set)
     }
 

@@ -31,7 +31,7 @@ pub use diff::diff_page;
 pub use failures::failures_page;
 pub use queries::Judged;
 pub use reproduction::reproduction_page;
-pub use shell::{FrameSources, STYLE};
+pub use shell::{FrameSources, GENERATOR, STYLE};
 pub(crate) use text::Plain;
 
 use crate::data::Report;

@@ -10,6 +10,9 @@ use super::text::Plain;
 /// The style of every page. A server that shows pages of its own next to these gives them the same look.
 pub const STYLE: &str = include_str!("page.css");
 
+/// What wrote every page, as it says itself.
+pub const GENERATOR: &str = "Toller";
+
 const COMMON: &str = include_str!("common.js");
 
 /// A page with its own scripts after the common one. Pages with the same `key` share what is filled in.
@@ -28,7 +31,7 @@ pub(super) fn page(title: &str, key: &str, scripts: &[&str], body: &Markup) -> S
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "Toller " (env!("CARGO_PKG_VERSION")) };
+                meta name="generator" content={ (GENERATOR) " " (env!("CARGO_PKG_VERSION")) };
                 title { (Plain(title)) }
                 style { (PreEscaped(STYLE)) }
             }

@@ -84,12 +84,22 @@ impl RankedSet {
             .checked()
     }
 
-    /// Refuses a set that no model can rank well: no relevant document is among the passages.
-    fn checked(self) -> Result<Self, TrainError> {
+    /// How many relevant documents of the queries no model can find, since they are not among the passages; and
+    /// how many there are. A document counts once for each query.
+    #[must_use]
+    pub fn missing_documents(&self) -> (usize, usize) {
         let passages: HashSet<&str> = self.passages.iter().map(String::as_str).collect();
         let judged = self.queries.iter().filter_map(|query| self.judge.qrels.query(query)).flatten();
-        let mut relevant = judged.filter(|(_, grade)| is_relevant(**grade, self.judge.relevance_level));
-        if relevant.any(|(document, _)| passages.contains(document.as_str())) {
+        let relevant = judged.filter(|(_, grade)| is_relevant(**grade, self.judge.relevance_level));
+        relevant.fold((0, 0), |(missing, relevant), (document, _)| {
+            (missing + usize::from(!passages.contains(document.as_str())), relevant + 1)
+        })
+    }
+
+    /// Refuses a set that no model can rank well: no relevant document is among the passages.
+    fn checked(self) -> Result<Self, TrainError> {
+        let (missing, relevant) = self.missing_documents();
+        if missing < relevant {
             return Ok(self);
         }
         let problem = "no document that is judged relevant is among the passages of the dev set";

@@ -6,6 +6,7 @@ mod report;
 mod sheet;
 mod tally;
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use toller_report::{Choice, Contrast, ContrastOptions, diff_page};
 use self::listing::Listing;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
-use crate::args::replacing::{OverwriteArgs, PAGE, is_page};
+use crate::args::replacing::{OWN_PAGE, OverwriteArgs, PAGE, is_own_page};
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
 use crate::error::{UsageError, of_csv};
@@ -169,14 +170,28 @@ fn check_usage<'a>(args: &'a DiffArgs, ui: &Ui) -> Result<&'a QrelsArgs, UsageEr
     match args.format(ui) {
         FormatArg::Html => {
             args.output.check_ending(PAGE, "html")?;
-            args.overwrite.check(&args.output, PAGE, is_page)?;
+            args.overwrite.check(&args.output, OWN_PAGE, is_own_page)?;
         }
-        FormatArg::Csv => args.overwrite.check(&args.output, EMPTY_SHEET, tally::is_empty)?,
+        FormatArg::Csv => {
+            args.output.check_ending("a sheet in CSV", "csv")?;
+            args.overwrite.check(&args.output, EMPTY_SHEET, tally::is_empty)?;
+        }
         FormatArg::Text | FormatArg::Json if args.per_pair => {
             let message = "--per-pair is for sheets and pages to fill in";
             return Err(UsageError::new(message, "add --format csv or html, or leave --per-pair out"));
         }
-        FormatArg::Text | FormatArg::Json => args.overwrite.check_new(&args.output)?,
+        FormatArg::Text => {
+            if let Some(ending @ ("csv" | "html" | "json")) = args.output.extension().and_then(OsStr::to_str)
+            {
+                let message = format!("{} would hold plain text", args.output.display());
+                return Err(UsageError::new(
+                    message,
+                    format!("add --format {ending}, or give it another name"),
+                ));
+            }
+            args.overwrite.check_new(&args.output)?;
+        }
+        FormatArg::Json => args.overwrite.check_new(&args.output)?,
     }
     Ok(qrels)
 }

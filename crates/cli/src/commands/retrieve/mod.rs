@@ -22,7 +22,7 @@ use crate::args::reranking::RerankingArgs;
 use crate::args::run_output::RunOutputArgs;
 use crate::args::sources::SourceArgs;
 use crate::commands::rerank::Journal;
-use crate::commands::search::{KEPT_RUNS, KeptRuns, Sources};
+use crate::commands::search::{KEPT_RUNS, KeptRuns, Sources, check_query_ids};
 use crate::engine;
 use crate::error::{Context, UsageError};
 use crate::interrupt;
@@ -189,6 +189,7 @@ fn retrieve(
     let started = Instant::now();
     let engine = engine::open(ui)?;
     let (sources, mut reranker) = args.retrieval.open(fusion, kept, &engine, ui)?;
+    check_query_ids(&sources.queries, run)?;
     reranker.cache = journal.open(&reranker, ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
     let retrieving = Instant::now();

@@ -116,6 +116,11 @@ impl SearchArgs {
     }
 }
 
+/// Refuses queries that the run cannot hold, before the work.
+pub(super) fn check_query_ids<W: Write>(queries: &[Query], run: &TrecRunWriter<W>) -> crate::Result<()> {
+    Ok(queries.iter().try_for_each(|query| run.check_ids(&query.id, std::iter::empty()))?)
+}
+
 /// Searches block by block, and writes the run.
 fn search<'a>(
     args: &'a SearchArgs,
@@ -128,6 +133,7 @@ fn search<'a>(
     let mut kept = KeptRuns::none();
     let sources = Sources::open(&args.sources, fusion, &mut kept, &engine, ui)?;
     let Sources { searcher, queries, .. } = &sources;
+    check_query_ids(queries, run)?;
     let prepare_secs = started.elapsed().as_secs_f64();
 
     let searching = Instant::now();

@@ -6,7 +6,7 @@ use std::any::TypeId;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use script::{JobScript, SHEBANG, Work};
+use script::{JobScript, Work};
 use toller_files::is_object_url;
 use toller_ir::counted;
 use toller_recipe::quoted;
@@ -14,7 +14,7 @@ use toller_recipe::quoted;
 use super::Command;
 use crate::args::Cli;
 use crate::args::paths::{InputPath, OutputPath};
-use crate::args::replacing::begins_with;
+use crate::args::replacing::OverwriteArgs;
 use crate::error::{Context, Remedied, UsageError};
 use crate::ui::Ui;
 use crate::usage;
@@ -42,6 +42,9 @@ pub struct ScriptArgs {
     /// Script to write; - for stdout
     #[arg(short, long, value_name = "SCRIPT")]
     output: OutputPath,
+
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
 
     /// Option of sbatch for every task, as in --sbatch=--time=04:00:00; may be repeated
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
@@ -86,7 +89,8 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
         );
     }
     args.output.check_free_of_json(ui)?;
-    args.output.check_replaces("a job script", |file| begins_with(file, SHEBANG))?;
+    // People edit these scripts.
+    args.overwrite.check_new(&args.output)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let toller = program.to_str().ok_or_else(|| {
         Remedied::without_remedy(format!("the path of this program is not text: {}", program.display()))

@@ -39,7 +39,7 @@ pub(super) struct JobScript {
 }
 
 /// The first line of a job script.
-pub(super) const SHEBANG: &str = "#!/usr/bin/env bash";
+const SHEBANG: &str = "#!/usr/bin/env bash";
 
 /// Seconds between the signal that the time limit is near and the limit: enough to finish most shard files.
 const NOTICE_SECONDS: u32 = 120;

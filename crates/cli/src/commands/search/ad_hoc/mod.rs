@@ -5,6 +5,7 @@ mod prompt;
 
 use std::collections::HashSet;
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
 use toller_ir::{Passage, Query, Setting, counted};
@@ -40,6 +41,11 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
         );
     }
     check_no_words(args)?;
+    if let [word] = &args.words[..]
+        && Path::new(word).is_file()
+    {
+        ui.warning(format!("{word} is a file; to search for the queries in it, give --queries {word}"));
+    }
     let engine = engine::open(ui)?;
     let none = Some(Vec::new());
     let mut kept = KeptRuns::none();
