@@ -70,8 +70,13 @@ impl PlainProgress {
             Ok(left) if *total > 0 => format!(", ETA {}", FormattedDuration(left)),
             _ => String::new(),
         };
+        let speed = match rate {
+            // Seconds of one, where a second has less than a tenth.
+            rate if !is_bytes && rate > 0.0 && rate < 0.1 => format!("{:.0} s each", rate.recip()),
+            _ => format!("{each_second}/s"),
+        };
         let (done, elapsed) = (amount(done), FormattedDuration(elapsed));
-        format!("{title}: {done}{all}{name} after {elapsed} ({each_second}/s{eta})")
+        format!("{title}: {done}{all}{name} after {elapsed} ({speed}{eta})")
     }
 }
 
@@ -101,6 +106,7 @@ mod tests {
             ("passages", 4000, 10, 192, 416, "416/4000 passages after 00:00:10 (22.4/s, ETA 00:02:40)"),
             ("passages", 4000, 10, 0, 2000, "2000/4000 passages after 00:00:10 (200/s, ETA 00:00:10)"),
             ("passages", 4000, 10, 192, 192, "192/4000 passages after 00:00:10 (0.0/s)"),
+            ("steps", 12, 45, 0, 1, "1/12 steps after 00:00:45 (45 s each, ETA 00:08:15)"),
             ("passages", 0, 7200, 0, 720, "720 passages after 02:00:00 (0.1/s)"),
             ("bytes", 4096, 2, 0, 2048, "2.00 KiB/4.00 KiB after 00:00:02 (1.00 KiB/s, ETA 00:00:02)"),
         ] {

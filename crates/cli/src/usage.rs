@@ -229,6 +229,8 @@ fn suggest(error: &mut clap::Error, command: &str) {
         None => return,
     };
     error.remove(ContextKind::SuggestedArg);
+    // It would have whatever options the command also takes, and not the one that was meant.
+    error.remove(ContextKind::Usage);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
 
