@@ -450,13 +450,20 @@ fn so_many_threads_that_they_only_wait_are_refused() {
 fn a_run_with_the_line_ends_of_old_macs_is_not_one_line() {
     let workspace = Workspace::new();
     workspace.write("qrels.txt", "q 0 a 1\nq 0 b 1\n");
-    for (run, line) in
-        [("q Q0 a 1 2 x\rq Q0 b 2 1 x\r", 1), ("q Q0 a 1 2 x\nq Q0 b 2 1 x\rq Q0 c 3 0 x\n", 2)]
-    {
+    for (run, says) in [
+        ("q Q0 a 1 2 x\rq Q0 b 2 1 x\r", "run.txt: lines that end in a carriage return alone"),
+        (
+            "q Q0 a 1 2 x\nq Q0 b 2 1 x\rq Q0 c 3 0 x\n",
+            "run.txt, line 2: malformed record: found a carriage return inside",
+        ),
+    ] {
         workspace.write("run.txt", run);
-        let place = format!("run.txt, line {line}: malformed record: found a carriage return inside");
-        workspace.toller("eval --qrels qrels.txt run.txt").fails(1, &[&place, "hint: "]);
+        workspace.toller("eval --qrels qrels.txt run.txt").fails(1, &[says, "hint: "]);
     }
+    workspace.write("mac.tsv", "a\tducks\rb\tdogs\r");
+    workspace
+        .toller("index --language en --corpus mac.tsv --output index")
+        .fails(1, &["mac.tsv: lines that end in a carriage return alone", "tr"]);
     workspace.write("run.txt", "q Q0 a 1 2 x\r\nq Q0 b 2 1 x y\r\n");
     workspace.runs("eval --qrels qrels.txt run.txt -m R@2").prints(["1.0000"]);
 }

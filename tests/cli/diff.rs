@@ -164,7 +164,7 @@ fn what_is_wrong_is_reported() {
     workspace.write("keys", "read secret");
     workspace
         .toller(&format!("{format} keys"))
-        .fails(2, &["keys is there already, and it is not a page in HTML"]);
+        .fails(2, &["keys is there already, and it is not a page that toller wrote"]);
     assert_eq!(workspace.read("keys"), b"read secret");
     workspace.write("none.csv", "a,b\n1,2\n");
     workspace.toller("diff --tally none.csv").fails(1, &["none.csv: there is no column \"category\""]);

@@ -222,7 +222,11 @@ fn what_cannot_be_tuned_is_refused() {
         (1, "two.run --qrels unjudged", "none of the 3 queries is judged"),
         (1, "two.run --qrels nothing", "nothing"),
         (1, "two.run --qrels qrels --plot no/plot.svg", "no/plot.svg"),
-        (2, "two.run --qrels qrels --plot qrels", "qrels is there already, and it is not a figure in SVG"),
+        (
+            2,
+            "two.run --qrels qrels --plot qrels",
+            "qrels is there already, and it is not a figure that toller drew",
+        ),
     ] {
         let done = workspace.toller(&format!("{tune} {flags}"));
         assert_eq!(done.code, Some(code), "{flags}: {}", done.stderr);

@@ -123,7 +123,9 @@ fn what_is_wrong_is_told() {
     for name in ["keys", "keys.gz", "keys.zip"] {
         let content: &[u8] = if name == "keys.zip" { b"PK\x03\x04" } else { b"read secret" };
         workspace.write(name, content);
-        workspace.toller(&named(name)).fails(2, &["is there already, and it is not a page in HTML"]);
+        workspace
+            .toller(&named(name))
+            .fails(2, &["is there already, and it is not a page that toller wrote"]);
         assert_eq!(workspace.read(name), content);
     }
     // A page that is there may be replaced, compressed or not.

@@ -56,8 +56,8 @@ struct Listening {
     since: Option<Instant>,
 }
 
-/// How long signals count as one. `timeout` sends one to its child and one to the group; of a terminal that is
-/// closed, the shell and the system send one each.
+/// How long signals count as one. `timeout` sends one to its child and one to the group; of a terminal that
+/// is closed, the shell and the system send one each.
 const AS_ONE: Duration = Duration::from_secs(1);
 
 static LISTENING: LazyLock<Mutex<Listening>> = LazyLock::new(Mutex::default);

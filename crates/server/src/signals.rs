@@ -60,7 +60,7 @@ impl Signals {
     }
 
     /// Those of the system: SIGTERM and Ctrl-C drain, and stop at the second time; SIGHUP reloads. What comes
-    /// within a second of the first is no second time: `timeout` signals its child and the group.
+    /// within a second of the first repeats it: `timeout` signals its child and the group.
     #[must_use]
     pub fn of_system() -> Self {
         let (control, signals) = Self::controlled();

@@ -179,13 +179,14 @@ pub fn load(
         let remedy = "give the model that made the vectors: --model NAME --assume-model";
         return Err(UsageError::new(message, remedy).into());
     }
-    ui.status(format!("queries are encoded by the model of the store, {model}"));
     let loaded = model::load_pair(&model.name, model.query_model.as_deref(), args, engine, ui);
-    loaded.map_err(|failure| match failure.downcast_ref() {
+    let encoder = loaded.map_err(|failure| match failure.downcast_ref() {
         Some(error @ EngineError::Resolve(ResolveError::NotFound { .. })) => {
             let remedy = "name the model of the store, or the directory where it is now, in --model";
             Remedied::of(error).with_remedy(remedy).into()
         }
         _ => failure,
-    })
+    })?;
+    ui.status(format!("queries are encoded by the model of the store, {}", encoder.info()));
+    Ok(encoder)
 }

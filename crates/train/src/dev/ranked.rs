@@ -84,8 +84,8 @@ impl RankedSet {
             .checked()
     }
 
-    /// How many relevant documents of the queries no model can find, since they are not among the passages; and
-    /// how many there are. A document counts once for each query.
+    /// How many relevant documents of the queries no model can find, since they are not among the passages;
+    /// and how many there are. A document counts once for each query.
     #[must_use]
     pub fn missing_documents(&self) -> (usize, usize) {
         let passages: HashSet<&str> = self.passages.iter().map(String::as_str).collect();
