@@ -238,11 +238,11 @@ unsafe fn tile_of<S: Simd, E: Epilogue>(
             // `count`.
             unsafe {
                 // A last panel of at most sixteen columns is half as much work.
-                if S::TILE_VECTORS == 2 && column + LANES < columns {
+                if const { S::TILE_VECTORS == 2 } && column + LANES < columns {
                     tile::<S, E, $rows, 2>(simd, rows, row, count, panel, column, columns, epilogue);
                 } else {
                     tile::<S, E, $rows, 1>(simd, rows, row, count, panel, column, columns, epilogue);
-                    if column + LANES < columns {
+                    if const { S::TILE_VECTORS == 1 } && column + LANES < columns {
                         let right = panel.add(LANES);
                         tile::<S, E, $rows, 1>(
                             simd,
@@ -259,13 +259,20 @@ unsafe fn tile_of<S: Simd, E: Epilogue>(
             }
         };
     }
-    match count {
-        1 => shaped!(1),
-        2 => shaped!(2),
-        3..=4 => shaped!(4),
-        5..=6 => shaped!(6),
-        7..=8 => shaped!(8),
-        _ => shaped!(12),
+    // What is constant here keeps the compiler from making tiles that an instruction set never takes.
+    if count == 1 {
+        shaped!(1);
+    } else if count == 2 {
+        shaped!(2);
+    } else if const { S::TILE_ROWS <= 4 } || count <= 4 {
+        shaped!(4);
+    } else if const { S::TILE_ROWS <= 6 } || count <= 6 {
+        shaped!(6);
+    } else if count <= 8 {
+        shaped!(8);
+    } else {
+        const { assert!(S::TILE_ROWS <= 12, "no tile has more rows") };
+        shaped!(12);
     }
 }
 
@@ -288,8 +295,11 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
     // SAFETY: row + r is at most the last row of the tile, which exists; every depth index is below
     // `depth`, within the row and within the panel.
     unsafe {
-        let starts: [*const Value<E>; ROWS] =
-            std::array::from_fn(|r| rows.values.as_ptr().add((row + r.min(count - 1)) * rows.stride));
+        // Loops, not closures: each would be compiled again for every tile.
+        let mut starts = [rows.values.as_ptr(); ROWS];
+        for (r, start) in starts.iter_mut().enumerate() {
+            *start = start.add((row + r.min(count - 1)) * rows.stride);
+        }
         let zero = <E::Product as Product>::Sum::splat(simd, Default::default());
         let mut sums = [[zero; VECTORS]; ROWS];
         for first in (0..rows.depth).step_by(LANES) {
@@ -299,7 +309,10 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
             }
             for i in first..(first + LANES).min(rows.depth) {
                 let line = panel.add(i * PANEL);
-                let weights: [_; VECTORS] = std::array::from_fn(|v| Word::load(simd, line.add(v * LANES)));
+                let mut weights = [Word::load(simd, line); VECTORS];
+                for v in 1..VECTORS {
+                    weights[v] = Word::load(simd, line.add(v * LANES));
+                }
                 for r in 0..ROWS {
                     let value = Word::splat(simd, *starts[r].add(i));
                     for v in 0..VECTORS {
