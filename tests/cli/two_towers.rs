@@ -61,7 +61,8 @@ fn a_store_knows_both_towers_and_its_title_mode() {
         let search = format!(
             "search {other} --pooling cls --max-length 40 --dense store --queries ernie-towers/queries.tsv --output run.txt"
         );
-        workspace.toller(&search).fails(1, &["hint:"]);
+        let hint = "search with `--model ernie-towers/passage` and `--query-model ernie-towers/query`";
+        workspace.toller(&search).fails(1, &["hint:", hint]);
     }
     // Queries that were encoded before, with the same pair of towers.
     workspace.runs(&format!("encode {towers} --queries ernie-towers/queries.tsv --output queries"));

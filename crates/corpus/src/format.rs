@@ -170,9 +170,14 @@ fn not_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Whether the lines end as on an old Macintosh, and as some spreadsheets write them.
+/// Whether several lines of columns end as on an old Macintosh, and as some spreadsheets write them. Binary
+/// files and those of one record, which begin with a bracket or a tag, may have such bytes.
 fn ends_in_returns(head: &[u8]) -> bool {
-    memchr::memchr(b'\n', head).is_none() && memchr::memchr(b'\r', head).is_some_and(|at| at + 1 < head.len())
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    !matches!(text.first(), Some(b'[' | b'{' | b'<'))
+        && memchr::memchr2(b'\n', 0, text).is_none()
+        && !text.starts_with(b"PAR1")
+        && memchr::memchr_iter(b'\r', text).nth(1).is_some()
 }
 
 /// The number of columns that most lines have, so that one bad line does not hide the format; among equally

@@ -171,6 +171,10 @@ fn bad_lines() -> Outcome {
     assert_error(run(""), &["run.txt: no hits found"]);
     assert_error(run("1 0 a 1\n1 0 b 0\n"), &["run.txt: judgments, where a run is expected"]);
     assert_error(run("qid,docid,rank\n1,a,1\n"), &["runs are not read from CSV"]);
+    assert_eq!(entries(&run("topic 0\td1\t1\ntopic 0\td2\t2\n")?).len(), 2);
+    // Line ends of JSON may be carriage returns; those of columns are not read.
+    assert_eq!(entries(&run("{\r\"q1\": [\"d1\"],\r\"q2\": [\"d1\"]\r}")?).len(), 2);
+    assert_error(run("1 Q0 a 1 2.0 t\r1 Q0 b 2 1.0 t\r"), &["run.txt: lines that end in a carriage return"]);
     assert_error(run("7\td\t0\n7\te\t1\n"), &["cannot tell"]);
     let options = ReadOptions { format: Some(RunFormat::MsMarco), ..ReadOptions::default() };
     assert_error(read_run_from(open("r", "7\td\t0\n"), &options), &["r, line 1", "\"0\" as the rank"]);

@@ -217,6 +217,7 @@ terms! {
         Qrels "qrels": "Relevance judgments.",
         Queries "queries": "The queries, or how many.",
         QueryMaxLength "query_max_length": "The most tokens of a query.",
+        QueryModel "query_model": "The model of queries, where it is another.",
         QueryVectors "query_vectors": "A store with the vectors of queries.",
         RelevanceLevel "relevance_level": "The lowest grade that is relevant.",
         RrfK "rrf_k": "The constant of reciprocal rank fusion.",

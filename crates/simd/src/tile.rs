@@ -292,6 +292,7 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
     columns: usize,
     epilogue: &mut E,
 ) {
+    const { assert!(VECTORS == 1 || VECTORS == 2, "a panel is two vectors wide") };
     // SAFETY: row + r is at most the last row of the tile, which exists; every depth index is below
     // `depth`, within the row and within the panel.
     unsafe {
@@ -310,8 +311,8 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
             for i in first..(first + LANES).min(rows.depth) {
                 let line = panel.add(i * PANEL);
                 let mut weights = [Word::load(simd, line); VECTORS];
-                for v in 1..VECTORS {
-                    weights[v] = Word::load(simd, line.add(v * LANES));
+                if VECTORS == 2 {
+                    weights[VECTORS - 1] = Word::load(simd, line.add(LANES));
                 }
                 for r in 0..ROWS {
                     let value = Word::splat(simd, *starts[r].add(i));

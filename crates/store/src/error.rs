@@ -309,17 +309,7 @@ impl Explain for StoreError {
                 Setting::Dim,
                 Setting::Dim.to(stored.to_string())
             ),
-            Self::WrongModel { stored, given } if stored.name == given.name => remedy!(
-                "the name is the same, but not the weights or the way from tokens to a vector: give the model \
-                 and the options that the store was encoded with ({}, {}, {}), or encode it again",
-                Setting::Dim,
-                Setting::Pooling,
-                Setting::NormalizeEmbeddings
-            ),
-            Self::WrongModel { stored, .. } => remedy!(
-                "search with `{}`, or encode the collection with the other model",
-                Setting::Model.to(stored.name.clone())
-            ),
+            Self::WrongModel { stored, given } => with_model_of(stored, given),
             Self::UnknownModel { .. } => remedy!(
                 "if this model made the vectors, add `{}`, or import them again with `{}`; vectors of \
                  queries are searched with `{}`",
@@ -436,4 +426,29 @@ fn listed(missing: &[u32], of: u32) -> String {
     let more =
         if missing.len() > SHOWN { format!(" and {} more", missing.len() - SHOWN) } else { String::new() };
     names.join(", ") + &more
+}
+
+/// What to do about a store that another model encoded.
+fn with_model_of(stored: &ModelInfo, given: &ModelInfo) -> Remedy {
+    let model = Setting::Model.to(stored.name.clone());
+    match (&stored.query_model, &given.query_model) {
+        (own, other) if stored.name == given.name && own == other => remedy!(
+            "the name is the same, but not the weights or the way from tokens to a vector: give the model \
+             and the options that the store was encoded with ({}, {}, {}), or encode it again",
+            Setting::Dim,
+            Setting::Pooling,
+            Setting::NormalizeEmbeddings
+        ),
+        (Some(queries), _) => remedy!(
+            "search with `{}` and `{}`, or encode the collection with the other model",
+            model,
+            Setting::QueryModel.to(queries.clone())
+        ),
+        (None, Some(_)) => remedy!(
+            "search with `{}` and without {}, or encode the collection with both models",
+            model,
+            Setting::QueryModel
+        ),
+        (None, None) => remedy!("search with `{}`, or encode the collection with the other model", model),
+    }
 }

@@ -35,14 +35,12 @@ pub struct StoreWriter {
 }
 
 impl StoreWriter {
-    /// Creates the store `store`, or resumes it if it was begun with an equal spec ([`model.name`] aside).
+    /// Creates the store `store`, or resumes it if it was begun with an equal spec (names of models aside).
     /// With [`StoreSpec::part`], the part's directory in `store` is written. If the store is complete,
     /// [`StoreWriter::is_complete`] says so and there is nothing to do.
     ///
     /// The finished shards of a resumed store are verified. A missing or damaged shard is written again,
     /// before the shards that are still missing: [`StoreWriter::missing_rows`] lists the rows to push.
-    ///
-    /// [`model.name`]: crate::ModelInfo::name
     ///
     /// # Errors
     /// [`StoreError::SpecMismatch`] if the store, or another part of it, was begun with another spec,

@@ -181,8 +181,15 @@ pub fn load(
     }
     let loaded = model::load_pair(&model.name, model.query_model.as_deref(), args, engine, ui);
     let encoder = loaded.map_err(|failure| match failure.downcast_ref() {
-        Some(error @ EngineError::Resolve(ResolveError::NotFound { .. })) => {
-            let remedy = "name the model of the store, or the directory where it is now, in --model";
+        Some(error @ EngineError::Resolve(ResolveError::NotFound { name, cause: None, .. })) => {
+            let flag = match name {
+                name if *name == model.name => "--model",
+                name if args.query_model.is_none() && Some(name) == model.query_model.as_ref() => {
+                    "--query-model"
+                }
+                _ => return failure,
+            };
+            let remedy = format!("name this model of the store, or the directory where it is now, in {flag}");
             Remedied::of(error).with_remedy(remedy).into()
         }
         _ => failure,

@@ -61,7 +61,7 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "join|sep|pair", value_parser = by_name::<TitleName>(TitleName::NAMES), conflicts_with = "queries")]
     title_mode: Option<TitleName>,
 
-    /// Text between a title and its text if they are joined [default: " "]
+    /// Text between a title and its text if they are joined [default: that of the model's training, else " "]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "queries")]
     title_separator: Option<String>,
 

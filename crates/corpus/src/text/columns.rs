@@ -92,7 +92,11 @@ pub(crate) fn is_hit(line: &str) -> bool {
 /// Whether a line is certainly a judgment in TREC's form: the iteration 0 and a grade are in their columns.
 pub(crate) fn is_judgment(line: &str) -> bool {
     let mut cells = [""; 4];
-    tabs_or_spaces(line, &mut cells) == 4 && cells[1] == "0" && parse_grade(cells[3]).is_some()
+    // Three columns of a run may have an identifier with a space.
+    line.split('\t').count() != 3
+        && tabs_or_spaces(line, &mut cells) == 4
+        && cells[1] == "0"
+        && parse_grade(cells[3]).is_some()
 }
 
 #[cfg(test)]

@@ -136,6 +136,11 @@ fn a_store_knows_its_model() -> TestResult {
         "the store was encoded with another model: with tiny (fingerprint f00d), not with huge (fingerprint beef)"
     );
     assert!(found.remedy().is_some_and(|remedy| remedy.to_string().contains("model tiny")));
+    // Only the model of queries is another.
+    let pair = ModelInfo { query_model: Some("huge".to_owned()), ..ModelInfo::new("tiny", "beef") };
+    let remedy =
+        error(store.check_model(&pair))?.remedy().map(|remedy| remedy.to_string()).unwrap_or_default();
+    assert!(remedy.contains("model tiny") && remedy.contains("without query_model"), "{remedy}");
     Ok(())
 }
 
