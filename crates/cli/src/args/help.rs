@@ -130,9 +130,12 @@ mod tests {
         for (command, shown) in [
             ("encode", "else mean] [possible values: cls, mean, max, "),
             ("train dual", "else mean] [possible values: cls, mean, max, "),
-            ("encode", "if they are joined [default: \" \"]"),
+            ("encode", "if they are joined [default: that of the model's training, else \" \"]"),
             ("index", "Text between a title and its text [default: \" \"]"),
-            ("train cross", "Text between a title and its text [default: \" \"]"),
+            (
+                "train cross",
+                "Text between a title and its text [default: \" \"; of a dual encoder, the model's own]",
+            ),
             ("encode", "as by `toller store quantize` [default: none]"),
             ("mine", "their last hits, of as many as are searched for"),
             ("analyze", "selects its analyzer: ar, bn, da, "),

@@ -155,7 +155,7 @@ pub struct RankingArgs {
     #[arg(long, value_name = "N")]
     pub negatives_per_query: Option<u32>,
 
-    /// Text between a title and its text [default: that of the model's training, else " "]
+    /// Text between a title and its text [default: " "; of a dual encoder, the model's own]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub title_separator: Option<String>,
 
