@@ -169,11 +169,20 @@ class Encoder(DualEncoder):
             raise invalid("title_mode or title_separator without titles", "give titles")
         form = (output_value, precision, convert_to_numpy, convert_to_tensor, pool, chunk_size)
         options = (show_progress_bar, form, device, normalize_embeddings, truncate_dim, other)
+        given = None
         if titles is not None:
-            titles = [titles] if isinstance(titles, str) else listed(titles, "titles", "one of its columns: df['title']")
-            titles = texts_of(["" if is_missing(title) else title for title in titles], "titles")
-        given = {"titles": titles, "title_mode": title_mode, "title_separator": title_separator}
-        return self._encode("document", inputs, prompt_name, prompt, *options, **given)
+            found = [titles] if isinstance(titles, str) else listed(titles, "titles", "one of its columns: df['title']")
+            given = texts_of(["" if is_missing(title) else title for title in found], "titles")
+        return self._encode(
+            "document",
+            inputs,
+            prompt_name,
+            prompt,
+            *options,
+            titles=given,
+            title_mode=title_mode,
+            title_separator=title_separator,
+        )
 
     def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
         """The similarity of each vector of the first array with each of the second, float32 [first, second].
@@ -246,7 +255,8 @@ class Encoder(DualEncoder):
         other: dict[str, Any],
         *,
         titles: list[str] | None = None,
-        **title_options: str | None,
+        title_mode: str | None = None,
+        title_separator: str | None = None,
     ) -> Any:
         output_value, precision, convert_to_numpy, convert_to_tensor, pool, chunk_size = form
         given = {
@@ -267,8 +277,17 @@ class Encoder(DualEncoder):
         texts = texts_of(texts, "texts")
         if titles is not None and len(titles) != len(texts):
             raise invalid(f"{len(titles)} titles of {len(texts)} texts", "give a title for each text, or None for none")
-        options = {"prompt": prompt, "dim": dim, "unit": unit, "progress": progress}
-        vectors: Any = self.vectors(texts, role, titles=titles, **title_options, **options)
+        vectors: Any = self.vectors(
+            texts,
+            role,
+            titles=titles,
+            title_mode=title_mode,
+            title_separator=title_separator,
+            prompt=prompt,
+            dim=dim,
+            unit=unit,
+            progress=progress,
+        )
         vectors = vectors[0] if is_one else vectors
         return to_torch(vectors, "convert_to_tensor") if convert_to_tensor else vectors
 

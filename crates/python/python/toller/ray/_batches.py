@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toller._tables import Path
@@ -56,13 +56,14 @@ class Encode:
         if title is not None and role == "query":
             raise invalid(f"title={title!r}, and queries have no titles", "leave title or role out")
         encoder = Encoder(model, **options)
-        self._encode = encoder.encode_query if role == "query" else encoder.encode_document
+        self._encode: Callable[..., Any] = encoder.encode_query if role == "query" else encoder.encode_document
         self._text, self._title, self._output = text, title, output
         self._titled = {"title_mode": title_mode, "title_separator": title_separator}
 
     def __call__(self, batch: Any) -> Any:
         """The batch with a column of vectors."""
-        texts, options = _texts(batch, self._text), {}
+        texts = _texts(batch, self._text)
+        options: dict[str, Any] = {}
         if self._title is not None:
             titles = ["" if is_missing(title) else title for title in _column(batch, self._title)]
             options = {"titles": texts_of(titles, _name(self._title)), **self._titled}
