@@ -117,6 +117,7 @@ impl EncodeArgs {
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a store")?;
     let part = args.shard.map(|shard| shard.resolve(ui)).transpose()?;
+    // What no model allows is found before one is loaded.
     titles(args, None)?;
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "finishing the shard that is under way; finished shards are kept")?;

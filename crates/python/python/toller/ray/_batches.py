@@ -30,9 +30,8 @@ class Encode:
 
     Texts are in the column `text`, and titles in the column `title` if that is given; None, NaN and NA are no title.
     The model is given titles in its own way, as in `toller.encode`, unless `title_mode` or `title_separator` say
-    otherwise. The vectors are float32, in the column `output`. `role` is
-    document or query, `threads` is the number of threads to compute in, 0 for as many as there are processors. The
-    other arguments are those of `toller.Encoder`.
+    otherwise. The vectors are float32, in the column `output`. `role` is document or query, `threads` is the number of
+    threads to compute in, 0 for as many as there are processors. The other arguments are those of `toller.Encoder`.
     """
 
     def __init__(
