@@ -53,6 +53,19 @@ impl Serving {
     }
 }
 
+/// What a server says until it serves.
+fn said_before_serving(workspace: &Workspace, serve: &str) -> String {
+    let mut child = workspace.spawn(serve);
+    let mut said = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    while !said.contains("serving on http://127.0.0.1:") {
+        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    said
+}
+
 #[test]
 fn hits_are_those_of_search_before_and_after_a_reload() {
     let workspace = Workspace::with_xquad();
@@ -121,14 +134,7 @@ fn bad_lines_of_queries_and_judgments_are_skipped_if_that_is_asked_for() {
     workspace.write("queries.tsv", "q1\tducks\nq2\n");
     let serve = "serve --port 0 --runs runs --qrels qrels --queries queries.tsv";
     workspace.toller(serve).fails(1, &["qrels, line 2", "--skip-bad-lines"]);
-    let mut child = workspace.spawn(&format!("{serve} --skip-bad-lines"));
-    let mut said = String::new();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    while !said.contains("serving on http://") {
-        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let said = said_before_serving(&workspace, &format!("{serve} --skip-bad-lines"));
     assert!(said.contains("warning: --qrels: ") && said.contains("warning: --queries: "), "{said}");
 }
 
@@ -143,14 +149,7 @@ fn a_collection_of_other_documents_is_reported() {
     {
         let serve =
             format!("serve --host localhost --port 0 --json --log none --sparse index --corpus {corpus}");
-        let mut child = workspace.spawn(&serve);
-        let mut said = String::new();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        while !said.contains("serving on http://127.0.0.1:") {
-            assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let said = said_before_serving(&workspace, &serve);
         let warning =
             missing.map(|missing| format!("warning: --corpus does not have {missing} documents of --sparse"));
         assert_eq!(said.contains("warning"), missing.is_some(), "{said}");
