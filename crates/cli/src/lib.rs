@@ -28,6 +28,7 @@ mod usage;
 
 use std::ffi::OsString;
 use std::panic;
+use std::path::PathBuf;
 
 use args::Cli;
 use clap::{ArgMatches, FromArgMatches};
@@ -35,7 +36,8 @@ use error::Result;
 pub use objects::install as install_object_stores;
 pub use process::prepare as prepare_process;
 
-/// Runs the command line of `arguments`, the first of which is the program's name. Returns the exit status.
+/// Runs the command line of `arguments`, the first of which is the program's name: its absolute path, if the
+/// file of this process is another program. Returns the exit status.
 #[must_use]
 pub fn main(arguments: &[OsString]) -> u8 {
     mapped::guard();
@@ -45,7 +47,9 @@ pub fn main(arguments: &[OsString]) -> u8 {
     let matches = command.try_get_matches_from_mut(arguments);
     let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
-        Ok(parsed) => parsed,
+        Ok((cli, matches)) => {
+            (Cli { called: arguments.first().map_or_else(PathBuf::new, PathBuf::from), ..cli }, matches)
+        }
         Err(error) => return usage::report(error, &command, arguments),
     };
     let ui = cli.ui();

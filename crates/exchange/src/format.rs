@@ -21,6 +21,10 @@ named! {
         Jsonl = "jsonl",
         /// A pickle, as Tevatron and DPR write it.
         Pickle = "pickle",
+        /// The float32 of Big ANN Benchmarks, DiskANN and cuVS: the extents and the rows.
+        Fbin = "fbin",
+        /// The float32 of TEXMEX (SIFT1M, GIST1M): each row after its length.
+        Fvecs = "fvecs",
     }
 }
 
@@ -32,6 +36,10 @@ impl VectorFormat {
         file.take(9).read_to_end(&mut head).map_err(FileError::on("read", path))?;
         let unknown =
             |reason: &str| ExchangeError::UnknownFormat { path: path.to_owned(), reason: reason.to_owned() };
+        // These begin with any bytes, so only their names tell.
+        if let (false, Some(format @ (Self::Fbin | Self::Fvecs))) = (head.is_empty(), Self::of_name(path)) {
+            return Ok(format);
+        }
         match head.as_slice() {
             [] => Err(ExchangeError::Empty(path.to_owned())),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Ok(Self::Npy),
@@ -86,6 +94,8 @@ impl VectorFormat {
             "parquet" => Some(Self::Parquet),
             "jsonl" => Some(Self::Jsonl),
             "pkl" | "pickle" => Some(Self::Pickle),
+            "fbin" => Some(Self::Fbin),
+            "fvecs" => Some(Self::Fvecs),
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -38,6 +39,66 @@ fn holds(name: &str, options: &SourceOptions, ids: &[String], precision: Precisi
     let (found, rows) = read(&source).map_err(|error| format!("{name}: {error}"))?;
     assert_eq!(found, ids, "{name}");
     assert_eq!(rows, vectors(), "{name}");
+    Ok(())
+}
+
+/// The float32 of `rows` as `fbin`, and as `fvecs`.
+fn of_benchmarks(rows: &[Vec<f32>]) -> [Vec<u8>; 2] {
+    let dims = rows.iter().map(|row| (row.len() as u32).to_le_bytes());
+    let numbers = rows.iter().map(|row| row.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>());
+    let extents = [rows.len(), rows[0].len()].map(|extent| (extent as u32).to_le_bytes());
+    [
+        [extents.concat(), numbers.clone().flatten().collect()].concat(),
+        dims.zip(numbers).flat_map(|(dim, numbers)| [dim.to_vec(), numbers].concat()).collect(),
+    ]
+}
+
+#[test]
+fn benchmarks_of_approximate_search() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let named = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        fs::write(&path, bytes).map(|()| path)
+    };
+    let rows = SourceOptions { ids: IdsFrom::Rows, ..SourceOptions::default() };
+    let open = |path| Source::open(&[path], &rows);
+    let [fbin, fvecs] = of_benchmarks(&vectors());
+    for (name, bytes) in [("base.fbin", &fbin), ("base.FVECS", &fvecs)] {
+        let source = open(named(name, bytes)?)?;
+        assert_eq!((source.rows(), source.dim(), source.precision()), (ROWS as u64, DIM, Precision::F32));
+        assert_eq!(read(&source)?, (numbers(0), vectors()), "{name}");
+        for cut in (0..bytes.len()).filter(|cut| name == "base.fbin" || cut % (4 + 4 * DIM) != 0) {
+            assert!(open(named(name, &bytes[..cut])?).is_err(), "{name} cut to {cut} bytes");
+        }
+        let longer = open(named(name, &[bytes.as_slice(), &[0; 3]].concat())?);
+        assert!(matches!(error(longer)?, ExchangeError::Length { .. }), "{name}");
+    }
+    // Without identifiers next to them, as for NumPy's; with them, by any name if the format is given.
+    let path = named("base.fbin", &fbin)?;
+    assert!(matches!(
+        error(Source::open(&[path.clone()], &SourceOptions::default()))?,
+        ExchangeError::NoIds(_)
+    ));
+    fs::write(path.with_extension("ids.txt"), names().join("\n"))?;
+    assert_eq!(read(&Source::open(&[path], &SourceOptions::default())?)?.0, names());
+    let format = Some(VectorFormat::Fvecs);
+    let source = Source::open(&[named("vectors.bin", &fvecs)?], &SourceOptions { format, ..rows.clone() })?;
+    assert_eq!(read(&source)?.1, vectors());
+
+    let mut ragged = fvecs;
+    ragged[2 * (4 + 4 * DIM)] -= 1;
+    let refused = error(open(named("ragged.fvecs", &ragged)?))?.to_string();
+    assert!(refused.ends_with("vector 3 does not have 5 numbers as the first one"), "{refused}");
+    for (name, bytes, says) in [
+        ("none.fbin", [1_u32, 0].map(u32::to_le_bytes).concat(), "no numbers"),
+        ("none.fvecs", vec![0; 4], "no numbers"),
+        ("negative.fvecs", vec![0xff; 4], "its first vector has -1 numbers"),
+        ("huge.fbin", vec![0xff; 8], "bytes"),
+        ("huge.fvecs", i32::MAX.to_le_bytes().to_vec(), "bytes"),
+    ] {
+        let refused = error(open(named(name, &bytes)?))?.to_string();
+        assert!(refused.contains(says), "{name}: {refused}");
+    }
     Ok(())
 }
 

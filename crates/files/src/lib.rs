@@ -39,7 +39,9 @@ pub use listed::{CompleteListedFile, ListedFile, ListedFileError, ListedFileWrit
 pub use lock::DirectoryLock;
 pub use manifest::{Found, ManifestFormat};
 pub use mapped::map;
-pub use object::{OBJECT_SCHEMES, Object, ObjectStores, Stamp, install_object_stores, is_object_url};
+pub use object::{
+    OBJECT_SCHEMES, Object, ObjectStores, Stamp, forget_objects, install_object_stores, is_object_url,
+};
 pub use reader::InputReader;
 pub use regular::{open_regular, read_regular};
 pub use seal::{is_sealed, write_sealed};

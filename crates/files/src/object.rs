@@ -36,8 +36,8 @@ impl Stamp {
 
 /// A client of object stores.
 pub trait ObjectStores: Send + Sync {
-    /// The object at a URL. It stays the version that the process opened first: reading fails after the
-    /// object was replaced, since the passes over one input must see the same bytes.
+    /// The object at a URL. It stays the version that was opened first, until [`ObjectStores::forget`]:
+    /// reading fails after the object was replaced, since the passes over one input must see the same bytes.
     ///
     /// # Errors
     /// When the object does not exist or cannot be reached.
@@ -49,6 +49,9 @@ pub trait ObjectStores: Send + Sync {
     /// # Errors
     /// When the objects cannot be listed.
     fn list(&self, url: &str) -> Result<Vec<String>, AnyError>;
+
+    /// Lets objects be opened in their present versions. Those that are open stay as they are.
+    fn forget(&self);
 }
 
 /// An object, in one version.
@@ -71,6 +74,14 @@ static INSTALLED: OnceLock<Arc<dyn ObjectStores>> = OnceLock::new();
 /// Installs the client through which this process reads objects. The first one stays.
 pub fn install_object_stores(client: Arc<dyn ObjectStores>) {
     INSTALLED.get_or_init(|| client);
+}
+
+/// Lets inputs be opened in their present versions: a process that lives longer than one command calls this
+/// between two.
+pub fn forget_objects() {
+    if let Some(client) = INSTALLED.get() {
+        client.forget();
+    }
 }
 
 /// No client is installed.

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -39,6 +39,28 @@ fn still_running(py: Python<'_>) -> Vec<Weak<Session>> {
     let mut left = left_to_itself(py);
     left.retain(|(process, session)| *process == process::id() && session.strong_count() > 0);
     left.iter().map(|(_, session)| session.clone()).collect()
+}
+
+/// How many pieces of work are done at the moment.
+static WORKING: AtomicUsize = AtomicUsize::new(0);
+
+/// A piece of work that is being done. Each may read several times, and sees one version of an object; a later
+/// one sees the present version.
+struct Working;
+
+impl Working {
+    fn begin() -> Self {
+        if WORKING.fetch_add(1, Ordering::AcqRel) == 0 {
+            toller_files::forget_objects();
+        }
+        Self
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        WORKING.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// A piece of work, as its threads see it.
@@ -160,8 +182,10 @@ pub(crate) fn run<T: Send + 'static>(
     let (sender, done) = bounded(1);
     let working = session.clone();
     let in_pool = move || threads::pool()?.install(|| work(&working));
+    let is_working = Working::begin();
     let started = thread::Builder::new().name("toller-work".to_owned()).spawn(move || {
         let found = catch_unwind(AssertUnwindSafe(in_pool));
+        drop(is_working);
         // Nobody waits any more if the work was interrupted.
         let _ = sender.send(found.unwrap_or_else(|panic| Err(Failed::internal(text_of(&*panic)))));
     });

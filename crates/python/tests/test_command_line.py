@@ -54,6 +54,17 @@ def test_a_backend_that_is_not_built_in_is_named(tmp_path: Path) -> None:
     assert "hint: use --backend native" in done.stderr
 
 
+def test_job_scripts_call_the_script_of_the_wheel(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"_id": "1", "text": "one"}\n')
+    model = REPOSITORY / "tests/fixtures/tiny-bert"
+    words = ["--model", model, "--corpus", corpus, "--output", tmp_path / "store"]
+    for program in (None, script()):
+        done = run("slurm", "encode", "--shards", 2, "--output", "-", "--", *words, program=program)
+        assert done.returncode == 0, done.stderr
+        assert f"toller={script()[0]}\n" in done.stdout
+
+
 def test_exit_codes() -> None:
     assert run("eval").returncode == 2
     assert run("store", "info", "/no/such/store").returncode == 1

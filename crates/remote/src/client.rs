@@ -96,7 +96,7 @@ impl Client {
         Ok(Folder::new(self.bucket(&url)?, url))
     }
 
-    /// The object at a URL, in the version in which this client saw it first.
+    /// The object at a URL, in the version in which this client saw it first since it last forgot.
     fn object(&self, url: &str) -> Result<RemoteObject, RemoteError> {
         if let Some(object) = locked(&self.opened).get(url) {
             return Ok(object.clone());
@@ -147,5 +147,9 @@ impl ObjectStores for Client {
         }
         self.object(url)?;
         Ok(vec![url.to_owned()])
+    }
+
+    fn forget(&self) {
+        locked(&self.opened).clear();
     }
 }

@@ -70,6 +70,10 @@ fn a_replaced_object_is_an_error_in_this_pass_and_the_next() {
     assert_eq!(error.to_string(), "the object was replaced while it was read");
     assert!(error.remedy().unwrap().to_string().contains("run the same command again"));
     assert_eq!(read(&client, "s3://bucket/a").unwrap_err(), error.to_string());
+    let old = client.open("s3://bucket/a").unwrap();
+    client.forget();
+    assert!(read(&client, "s3://bucket/a").unwrap() == bytes(40 << 20));
+    assert!(old.read_range(0..1).is_err(), "what is open stays the version that it was");
 }
 
 #[test]

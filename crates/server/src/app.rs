@@ -150,6 +150,7 @@ impl App {
                 return Err(Failure::overloaded("a reload is under way", std::time::Duration::ZERO));
             }
         };
+        toller_files::forget_objects();
         let opened = self.open();
         self.metrics.reloaded(opened.is_ok());
         opened.map_err(|error| Failure::of(Reason::Backend, &error))

@@ -32,6 +32,8 @@ pub mod statistics;
 pub mod text_index;
 pub mod texts;
 
+use std::path::PathBuf;
+
 use clap::{ArgAction, Parser};
 
 use crate::commands::Command;
@@ -59,6 +61,10 @@ pub struct Cli {
     /// Threads to compute with [default: RAYON_NUM_THREADS, else all that this process may use]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+
+    /// The word that called this program.
+    #[arg(skip)]
+    pub called: PathBuf,
 }
 
 impl Cli {

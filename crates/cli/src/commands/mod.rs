@@ -166,7 +166,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Mine(args) => mine::run(args, ui),
         Command::Train(command) => train::run(command, ui),
         Command::Tune(command) => tune::run(command, ui),
-        Command::Slurm(command) => slurm::run(command, ui),
+        Command::Slurm(command) => slurm::run(command, &cli.called, ui),
         Command::Store(command) => store::run(command, ui),
         Command::Bench(command) => bench::run(command, threads, ui),
         Command::Convert(args) => convert::run(args, ui),

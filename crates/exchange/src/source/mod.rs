@@ -1,5 +1,6 @@
 //! Vectors with ids, from one or several files as one sequence of rows.
 
+mod benchmarks;
 mod faiss;
 mod jsonl;
 mod npy;
@@ -72,7 +73,7 @@ struct SourceFile {
 }
 
 enum Kind {
-    /// NumPy's and FAISS's vectors, and where their ids are.
+    /// The vectors of NumPy, FAISS and benchmarks, and where their ids are.
     Matrix(Matrix, MatrixIds),
     Parquet(ParquetVectors),
     /// `None` for a file without lines.
@@ -219,8 +220,12 @@ impl Kind {
         };
         let columns = (options.id_column.as_deref(), options.vector_column.as_deref());
         match format {
-            VectorFormat::Npy => {
-                let matrix = npy::open(path)?;
+            VectorFormat::Npy | VectorFormat::Fbin | VectorFormat::Fvecs => {
+                let matrix = match format {
+                    VectorFormat::Fbin => benchmarks::fbin(path)?,
+                    VectorFormat::Fvecs => benchmarks::fvecs(path)?,
+                    _ => npy::open(path)?,
+                };
                 let ids = ids_of_matrix(path, number, options)?;
                 Ok(Self::Matrix(matrix, ids))
             }

@@ -2,8 +2,8 @@
 //!
 //! A request is admitted whole or refused whole. Each thread is a lane: it takes a batch, computes it, and
 //! takes the next. A batch is what is due first, up to a budget, or for a share of the work what is shorter;
-//! no lane waits for more, or for another lane. A request that is alone is computed by the threads of all
-//! lanes. A request that nobody waits for (its client hung up, its deadline passed) is not computed.
+//! no lane waits for more, or for another lane. Fewer requests than lanes share the threads of all lanes. A
+//! request that nobody waits for (its client hung up, its deadline passed) is not computed.
 
 mod queue;
 mod rate;
@@ -179,8 +179,7 @@ impl<W: Work> Shared<W> {
     fn run(&self) {
         let mut gathering = (0, Instant::now());
         while let Some(batch) = self.next(gathering) {
-            let Batch { kind, items, cost, shares, is_alone } = batch;
-            let threads = if is_alone { self.capacity.lanes } else { 1 };
+            let Batch { kind, items, cost, shares, threads } = batch;
             let started = Instant::now();
             let outputs = {
                 let answers: Vec<_> = shares.iter().map(|(waiting, _)| waiting.answer()).collect();
@@ -210,7 +209,7 @@ impl<W: Work> Shared<W> {
                 given.push((waiting, outputs));
             }
             let mut queue = self.lock();
-            queue.computed(cost, time);
+            queue.computed(cost, threads, time);
             for (waiting, outputs) in given {
                 queue.give_back(waiting, outputs, time);
             }

@@ -75,6 +75,8 @@ pub(super) struct Queue<W: Work> {
     next: u64,
     /// Batches that are being computed.
     computing: usize,
+    /// The threads of these.
+    threads: usize,
     rate: Rate,
     pub(super) is_open: bool,
 }
@@ -86,8 +88,8 @@ pub(super) struct Batch<W: Work> {
     pub(super) cost: usize,
     /// Each request with the number of its items.
     pub(super) shares: Vec<(Waiting<W>, usize)>,
-    /// Whether no other request is computed or waits.
-    pub(super) is_alone: bool,
+    /// The threads that compute it.
+    pub(super) threads: usize,
 }
 
 impl<W: Work> Default for Queue<W> {
@@ -99,6 +101,7 @@ impl<W: Work> Default for Queue<W> {
             cost: 0,
             next: 0,
             computing: 0,
+            threads: 0,
             rate: Rate::default(),
             is_open: true,
         }
@@ -203,17 +206,17 @@ impl<W: Work> Queue<W> {
     }
 
     /// The next batch: the items that are due first, all of one kind, at most as many as fit or a single one.
-    /// Shorter requests than the first one pass if they have the credit for it. A request that has all lanes
-    /// for itself gets a batch for all of them.
+    /// Shorter requests than the first one pass if they have the credit for it. Where there are fewer requests
+    /// than lanes, each has the threads of several, and a batch for all of these.
     pub(super) fn take(&mut self, work: &W, capacity: Capacity) -> Option<Batch<W>> {
         let first = self.waiting.first_key_value()?.1;
         let shortest =
             self.waiting.values().min_by_key(|waiting| (waiting.place.class, waiting.place.due))?;
         let passes = self.credit > 0 && shortest.place.class < first.place.class;
         let kind = if passes { shortest } else { first }.kind.clone();
-        let is_alone = self.computing == 0 && self.waiting.len() == 1;
-        let most = if is_alone { capacity.batch.saturating_mul(capacity.lanes) } else { capacity.batch };
-        let mut batch = Batch { kind, items: Vec::new(), cost: 0, shares: Vec::new(), is_alone };
+        let threads = (capacity.lanes / (self.computing + self.waiting.len())).max(1);
+        let most = capacity.batch.saturating_mul(threads);
+        let mut batch = Batch { kind, items: Vec::new(), cost: 0, shares: Vec::new(), threads };
         let of_kind = self.waiting.values().filter(|waiting| waiting.kind == batch.kind);
         let mut places: Vec<Place> = of_kind.map(|waiting| waiting.place).collect();
         if passes {
@@ -252,14 +255,16 @@ impl<W: Work> Queue<W> {
             self.credit += (batch.cost / PASSING).max(1) as i64;
         }
         self.computing += 1;
+        self.threads += threads;
         Some(batch)
     }
 
-    /// Counts a computed batch. Others were computed at the same time.
-    pub(super) fn computed(&mut self, cost: usize, time: Duration) {
+    /// Counts a batch that so many threads computed. Others were computed at the same time.
+    pub(super) fn computed(&mut self, cost: usize, threads: usize, time: Duration) {
         self.cost -= cost;
-        self.rate.add(cost, time / self.computing as u32);
+        self.rate.add(cost, time.mul_f64(threads as f64 / self.threads as f64));
         self.computing -= 1;
+        self.threads -= threads;
     }
 
     /// Takes a request with a share of the outputs: it is answered, or waits on.

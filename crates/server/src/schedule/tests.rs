@@ -142,6 +142,26 @@ async fn lanes_do_not_wait_for_each_other_and_who_is_alone_has_all_threads() {
 }
 
 #[tokio::test]
+async fn few_long_requests_share_the_threads_of_all_lanes() {
+    let bench = Bench::with_lanes(8, 10, 10_000);
+    let first = bench.ask_soon(&[10; 20]).await;
+    let second = bench.ask_soon(&[9; 20]).await;
+    let mut lengths: Vec<_> = std::iter::repeat_with(|| bench.permit().len()).take(2).collect();
+    lengths.sort_unstable();
+    // The first had all threads, and the second half of them when it came.
+    assert_eq!(lengths, [4, 8]);
+    while !(first.is_finished() && second.is_finished()) {
+        bench.permits.send(()).unwrap();
+        let _ = bench.batches.recv_timeout(Duration::from_millis(100));
+    }
+    assert_eq!(outputs(first).await, [20; 20]);
+    assert_eq!(outputs(second).await, [18; 20]);
+    let threads = bench.scheduler.work().threads.lock().unwrap().clone();
+    assert!(threads.iter().all(|threads| *threads >= 4), "{threads:?}");
+    assert!(threads.len() <= 9, "{threads:?}");
+}
+
+#[tokio::test]
 async fn work_that_nobody_waits_for_is_asked_to_stop() {
     let bench = Bench::new(10, 100);
     let gone = bench.ask_soon(&[1]).await;

@@ -3,7 +3,7 @@
 mod script;
 
 use std::any::TypeId;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use script::{JobScript, Work};
@@ -55,7 +55,8 @@ pub struct ScriptArgs {
     arguments: Vec<String>,
 }
 
-pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
+/// `called` is the word that called this program.
+pub fn run(command: &SlurmCommand, called: &Path, ui: &Ui) -> crate::Result<()> {
     let (SlurmCommand::Encode(args) | SlurmCommand::Search(args)) = command;
     let (parsed, missing) = parsed(command, args)?;
     let work = match (command, parsed) {
@@ -91,7 +92,11 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
     args.output.check_free_of_json(ui)?;
     // People edit these scripts.
     args.overwrite.check_new(&args.output)?;
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    // The process of Python's command line is Python's, so that one is called by its own path.
+    let program = match called.is_absolute() {
+        true => called.to_owned(),
+        false => std::env::current_exe().context("cannot find this program's own file")?,
+    };
     let toller = program.to_str().ok_or_else(|| {
         Remedied::without_remedy(format!("the path of this program is not text: {}", program.display()))
     })?;

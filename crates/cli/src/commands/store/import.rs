@@ -22,7 +22,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
     /// Files of vectors, as one collection in this order: FAISS's IndexFlatIP, Pyserini's directory, .npy,
-    /// Parquet, JSONL, or Tevatron's or DPR's pickles
+    /// Parquet, JSONL, Tevatron's or DPR's pickles, .fbin or .fvecs
     #[arg(value_name = "FILE", required = true)]
     files: Vec<InputPath>,
 
