@@ -63,11 +63,13 @@ impl RepoCache {
         self.absence(commit, file).is_file()
     }
 
-    /// Records that a commit does not have a file.
-    pub(crate) fn note_absent(&self, commit: &str, file: &str) -> Result<(), FileError> {
+    /// Records that a commit does not have a file, if the cache can be written: without the record, the next
+    /// run asks the hub again.
+    pub(crate) fn note_absent(&self, commit: &str, file: &str) {
         let path = self.absence(commit, file);
-        create_parent(&path)?;
-        fs::write(&path, "").map_err(FileError::on("write", &path))
+        if create_parent(&path).is_ok() {
+            let _ = fs::write(&path, "");
+        }
     }
 
     fn absence(&self, commit: &str, file: &str) -> PathBuf {
@@ -105,22 +107,29 @@ impl RepoCache {
             // The link leads nowhere: somebody removed the blobs.
             fs::remove_file(&path).map_err(FileError::on("replace", &path))?;
         }
-        match make_link(&self.root, etag, file, &path) {
-            Err(error) if !path.is_file() => Err(FileError::new("link", path, error)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Records the commit of a branch or a tag. Call it once all files of the commit are in the cache.
-    pub(crate) fn write_ref(&self, revision: &str, commit: &str) -> Result<(), FileError> {
-        if revision == commit {
+        let linked = make_link(&self.root, etag, file, &path);
+        if linked.is_ok() || path.is_file() {
             return Ok(());
         }
+        self.copy(etag, &path)
+    }
+
+    /// Copies a blob, on a file system without links. It is then there twice, as in `huggingface_hub`.
+    fn copy(&self, etag: &str, path: &Path) -> Result<(), FileError> {
+        let blob = self.root.join("blobs").join(etag);
+        let mut from = File::open(&blob).map_err(FileError::on("open", &blob))?;
+        let mut to = AtomicFile::create(path)?;
+        io::copy(&mut from, &mut to).map_err(FileError::on("write", path))?;
+        to.commit()
+    }
+
+    /// Records the commit of a branch or a tag, if the cache can be written: without the record, the next run
+    /// asks the hub again. Call it once all files of the commit are in the cache.
+    pub(crate) fn write_ref(&self, revision: &str, commit: &str) {
         let path = self.root.join("refs").join(revision);
-        create_parent(&path)?;
-        let mut file = AtomicFile::create(&path)?;
-        file.write_all(commit.as_bytes()).map_err(FileError::on("write", &path))?;
-        file.commit()
+        if revision != commit && create_parent(&path).is_ok() {
+            let _ = write_whole(&path, commit.as_bytes());
+        }
     }
 }
 
@@ -128,6 +137,13 @@ impl RepoCache {
 pub(crate) fn is_name(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !text.is_empty() && text.len() <= 200 && text.bytes().all(is_allowed) && !text.starts_with('.')
+}
+
+/// Writes a file that is seen whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).map_err(FileError::on("write", path))?;
+    file.commit()
 }
 
 fn create_parent(path: &Path) -> Result<(), FileError> {
@@ -148,4 +164,21 @@ fn make_link(_root: &Path, etag: &str, file: &str, path: &Path) -> io::Result<()
 #[cfg(not(unix))]
 fn make_link(root: &Path, etag: &str, _file: &str, path: &Path) -> io::Result<()> {
     fs::hard_link(root.join("blobs").join(etag), path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{RepoCache, RepoId};
+
+    #[test]
+    fn a_copy_stands_for_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = RepoCache::new(folder.path(), &RepoId::parse("org/model").unwrap());
+        fs::write(cache.blob("abc").unwrap(), "bytes").unwrap();
+        let path = folder.path().join("config.json");
+        cache.copy("abc", &path).unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), "bytes");
+    }
 }

@@ -233,6 +233,9 @@ impl ResolveError {
             Self::Network { source, .. } => match &**source {
                 ureq::Error::Io(error) => error.kind() != std::io::ErrorKind::ConnectionRefused,
                 ureq::Error::Protocol(_) => true,
+                ureq::Error::Timeout(phase) => {
+                    !matches!(phase, ureq::Timeout::Resolve | ureq::Timeout::Connect)
+                }
                 // An unknown host, no connection, or an untrusted certificate: waiting does not help.
                 _ => false,
             },

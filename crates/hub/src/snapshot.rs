@@ -28,7 +28,8 @@ pub(crate) struct Snapshot {
 /// Other software caches parts of a model. The Python package `transformers`, for example, leaves out the
 /// files of sentence-transformers, without which the same weights are another model. So a snapshot counts as
 /// complete only if each of [`DECISIVE_FILES`] is present or recorded as absent. If that is unknown and the
-/// hub cannot be asked, the snapshot is used as it is, and an event reports this.
+/// hub cannot be asked, or the cache cannot be written, the snapshot is used as it is, and an event reports
+/// this.
 pub(crate) fn snapshot(
     repo_id: &RepoId,
     options: &ResolveOptions,
@@ -51,9 +52,11 @@ pub(crate) fn snapshot(
         let repo = Repo::new(repo_id, &cache, options)?;
         repo.list().map(|listing| (repo, listing))
     };
-    match (asked, cached) {
-        (Ok((repo, listing)), _) => download(&repo, &cache, repo_id, &listing, on_event),
-        (Err(error), Some(snapshot)) if is_silence(&error) => {
+    let found = asked.and_then(|(repo, listing)| download(&repo, &cache, repo_id, &listing, on_event));
+    match (found, cached) {
+        (Ok(snapshot), _) => Ok(snapshot),
+        // A cache that many share may be closed to this user.
+        (Err(error), Some(snapshot)) if is_silence(&error) || matches!(error, ResolveError::File(_)) => {
             report(on_event, ResolveEvent::Unconfirmed { reason: &error.to_string() })?;
             Ok(snapshot)
         }
@@ -108,9 +111,9 @@ fn download(
         fetch(file)?;
     }
     for file in DECISIVE_FILES.into_iter().filter(|file| !has(file)) {
-        cache.note_absent(commit, file)?;
+        cache.note_absent(commit, file);
     }
     directory::check(&directory)?;
-    cache.write_ref(&repo_id.revision, commit)?;
+    cache.write_ref(&repo_id.revision, commit);
     Ok(Snapshot { commit: commit.clone(), directory })
 }

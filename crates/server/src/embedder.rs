@@ -72,6 +72,7 @@ impl Work for Encoding {
     ) -> Result<Vec<Vec<f32>>, Failure> {
         let rows = self.0.encode_tokens(role, output, items, threads);
         let rows = rows.map_err(|error| Failure::of(Reason::Backend, &error))?;
+        check_finite(&rows)?;
         let tokens: usize = items.iter().map(Tokens::len).sum();
         let mut rest = rows.as_slice();
         let numbers = |item: &Tokens| match output {
@@ -184,6 +185,17 @@ impl Embedder {
     }
 }
 
+/// Refuses numbers that no answer can hold: f16 ends at 65,504.
+pub(crate) fn check_finite(numbers: &[f32]) -> Result<(), Failure> {
+    match numbers.iter().all(|number| number.is_finite()) {
+        true => Ok(()),
+        false => Err(Failure::new(
+            Reason::Backend,
+            "the model overflows on this input; a server with `--dtype bf16` or `--dtype f32` may not",
+        )),
+    }
+}
+
 /// What fits into the queue of a model: as many batches at a time as there are threads, or as a device wants.
 pub(crate) fn capacity(limits: &Limits, threads: usize, wanted: toller_nn::Work) -> Capacity {
     let (lanes, usual) =
@@ -195,6 +207,14 @@ pub(crate) fn capacity(limits: &Limits, threads: usize, wanted: toller_nn::Work)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_answers_are_finite() {
+        assert!(check_finite(&[0.0, -1.5]).is_ok());
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert_eq!(check_finite(&[1.0, bad]).unwrap_err().reason, Reason::Backend);
+        }
+    }
 
     #[test]
     fn a_device_gets_the_batches_that_it_wants() {

@@ -9,7 +9,7 @@ use toller_pipeline::rerank::Stop;
 use toller_tokenizer::{TokenizedText, Tokens};
 
 use crate::ServerError;
-use crate::embedder::capacity;
+use crate::embedder::{capacity, check_finite};
 use crate::failure::{Failure, Reason};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -46,6 +46,7 @@ impl Work for Scoring {
     ) -> Result<Vec<Vec<f32>>, Failure> {
         let logits = self.engine.in_threads(|| self.model.logits_in_parallel(items, threads));
         let logits = logits.map_err(|error| Failure::of(Reason::Backend, &error))?;
+        check_finite(&logits)?;
         Ok(logits.chunks_exact(self.model.labels().len()).map(<[f32]>::to_vec).collect())
     }
 }

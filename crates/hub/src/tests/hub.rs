@@ -116,6 +116,52 @@ fn a_part_that_other_software_cached_is_completed() {
     assert_eq!(resolve("org/model", &options).1, [""; 0], "it is known to be complete");
 }
 
+/// As a cache that many share, and that this user cannot write.
+#[test]
+fn a_cache_that_cannot_be_written_is_used_as_it_is() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let options = options(folder.path(), &hub.endpoint);
+    let repo = options.hub_cache.join("models--org--model");
+    let snapshot = repo.join("snapshots").join(COMMIT);
+    fs::create_dir_all(&snapshot).unwrap();
+    for (name, bytes) in model_files() {
+        if ["config.json", "tokenizer.json", "model.safetensors"].contains(&name) {
+            fs::write(snapshot.join(name), bytes).unwrap();
+        }
+    }
+    // Files where folders should be refuse everybody.
+    fs::write(options.hub_cache.join(".locks"), "").unwrap();
+    fs::create_dir_all(repo.join("refs")).unwrap();
+    fs::write(repo.join("refs/main"), COMMIT).unwrap();
+    let (source, events) = resolve("org/model", &options);
+    assert_eq!(source.unwrap().directory, snapshot);
+    assert!(events.iter().any(|event| event.starts_with("unconfirmed")), "{events:?}");
+}
+
+#[test]
+fn records_that_cannot_be_written_are_left_out() {
+    let plain: [(&str, &[u8]); 3] =
+        [("config.json", b"{}"), ("vocab.txt", b"a"), ("pytorch_model.bin", b"w")];
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&plain));
+    let options = options(folder.path(), &hub.endpoint);
+    let repo = options.hub_cache.join("models--org--model");
+    fs::create_dir_all(&repo).unwrap();
+    fs::write(repo.join(".no_exist"), "").unwrap();
+    fs::write(repo.join("refs"), "").unwrap();
+    let (source, events) = resolve("org/model", &options);
+    assert_eq!(tree(&source.unwrap().directory), ["config.json", "pytorch_model.bin", "vocab.txt"]);
+    assert!(!events.iter().any(|event| event.starts_with("unconfirmed")), "{events:?}");
+}
+
+#[test]
+fn the_first_models_are_known_by_their_names_alone() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let options = options(folder.path(), &hub.endpoint);
+    let error = resolve("bert-base-uncased", &options).0.unwrap_err();
+    assert!(error.to_string().contains("models--bert-base-uncased"), "{error}");
+    assert!(hub.requests().iter().any(|request| request.path.contains("/api/models/bert-base-uncased/")));
+}
+
 #[test]
 fn after_its_download_a_plain_model_is_known_to_have_no_modules() {
     let plain: [(&str, &[u8]); 3] =

@@ -9,10 +9,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toller_ir::in_words_of_json;
+use toller_ir::{Passage, in_words_of_json};
 use toller_pipeline::best_part;
 
-use super::search::{passages_if_served, read, run};
+use super::search::{NamedHit, matching, passages_if_served, read, run};
 use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::collection::{Asked, System};
@@ -111,13 +111,14 @@ fn tools() -> Value {
     json!([
         {
             "name": "search",
-            "description": "Search the collection for passages. Gives identifiers, scores and the best part of each text.",
+            "description": "Search the collection for passages. Gives identifiers, scores and a part of each text: the one with the most words of the query, if words are indexed.",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "query": { "type": "string", "description": "What to search for" },
                     "k": { "type": "integer", "minimum": 1, "maximum": MOST, "default": K, "description": "Hits" },
                     "system": { "type": "string", "enum": System::ALL.map(System::name), "description": "How to search; by default the best way" },
+                    "rerank": { "type": "boolean", "description": "Whether the best hits are scored again by a slower, better model; by default if there is one" },
                 },
                 "required": ["query"],
             },
@@ -147,6 +148,7 @@ struct SearchArguments {
     query: String,
     k: Option<usize>,
     system: Option<System>,
+    rerank: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -187,14 +189,18 @@ async fn search(app: &Arc<App>, deadline: Deadline, asked: SearchArguments) -> R
     if !(1..=MOST).contains(&k) {
         return Err(Failure::invalid(format!("`k` is {k}; it is from 1 to {MOST}")));
     }
+    let rerank = asked.rerank.unwrap_or(collection.has_reranker());
     let queries = [asked.query];
     let asked = Asked { system, k, filter: None };
-    let (mut hits, _) = run(app, &collection, asked, false, &queries, deadline.0).await?;
+    let (mut hits, _) = run(app, &collection, asked, rerank, &queries, deadline.0).await?;
     let hits = hits.pop().unwrap_or_default();
     blocking(move || {
         let passages = passages_if_served(&collection, &hits)?;
-        let hit = |(hit, passage): (&super::search::NamedHit, &Option<toller_ir::Passage>)| {
-            let text = passage.as_ref().map(|passage| &passage.text[best_part(&passage.text, &[], SNIPPET)]);
+        let [query] = &queries;
+        let matching = matching(&collection, query);
+        let part = |text: &str| text[best_part(text, &matching(text), SNIPPET)].to_owned();
+        let hit = |(hit, passage): (&NamedHit, &Option<Passage>)| {
+            let text = passage.as_ref().map(|passage| part(&passage.text));
             let title = passage.as_ref().and_then(|passage| passage.title.as_deref());
             json!({ "id": hit.id, "score": hit.score, "title": title, "text": text })
         };

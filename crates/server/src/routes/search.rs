@@ -317,16 +317,27 @@ pub(super) fn passages_if_served(
     }
 }
 
+/// Finds the words of a query in texts, as ranges of bytes; none without an inverted index, whose analyzer
+/// says which words are the same.
+pub(super) fn matching<'c>(
+    collection: &'c Collection,
+    query: &str,
+) -> impl Fn(&str) -> Vec<Range<usize>> + 'c {
+    let analyzer = collection.systems.sparse.as_ref().map(|sparse| sparse.analyzer());
+    let terms = analyzer.map(|analyzer| analyzer.analyze(query)).unwrap_or_default();
+    move |text| {
+        let terms: HashSet<&str> = terms.iter().map(String::as_str).collect();
+        analyzer.map(|analyzer| matched_words(text, analyzer, &terms)).unwrap_or_default()
+    }
+}
+
 fn with_texts(collection: &Collection, query: String, hits: Vec<NamedHit>) -> Result<QueryHits, Failure> {
     let passages = passages(collection, &hits)?;
-    let analyzer = collection.systems.sparse.as_ref().map(|sparse| sparse.analyzer());
-    let terms = analyzer.map(|analyzer| analyzer.analyze(&query)).unwrap_or_default();
-    let terms: HashSet<&str> = terms.iter().map(String::as_str).collect();
+    let matching = matching(collection, &query);
     let mut found = bare(query, hits);
     for (hit, passage) in found.hits.iter_mut().zip(passages) {
         let Some(passage) = passage else { continue };
-        let matches = analyzer.map(|analyzer| matched_words(&passage.text, analyzer, &terms));
-        let matches = matches.unwrap_or_default();
+        let matches = matching(&passage.text);
         let ends = |Range { start, end }: Range<usize>| [start, end];
         hit.best = Some(ends(best_part(&passage.text, &matches, PART)));
         hit.matches = matches.into_iter().map(ends).collect();
