@@ -8,6 +8,7 @@ mod arrays;
 mod arrow;
 mod by_name;
 mod error;
+mod feedback;
 mod flat;
 mod given;
 mod identifiers;
@@ -23,6 +24,7 @@ mod rows;
 mod runs;
 mod searcher;
 mod store;
+mod texts;
 mod threads;
 mod training;
 mod training_data;
@@ -60,6 +62,8 @@ mod _toller {
     use crate::searcher::{PySearcher, SparseIndex, queries_of_files};
     #[pymodule_export]
     use crate::store::{Store, reopen};
+    #[pymodule_export]
+    use crate::texts::PyTexts;
     #[pymodule_export]
     use crate::training::{train_cross, train_dual, train_token};
 

@@ -18,7 +18,7 @@ impl<'py, V: FromPyObjectOwned<'py>> FromPyObject<'_, 'py> for Mapped<V> {
         let mut mapped = IndexMap::with_capacity(items.len());
         for item in items {
             let (id, value): (Bound<'_, PyAny>, V) = item.extract()?;
-            let name = id.extract().or_else(|error: PyErr| integer(&id).ok_or(error))?;
+            let name = identifier(&id)?;
             match mapped.entry(name) {
                 Entry::Vacant(entry) => drop(entry.insert(value)),
                 Entry::Occupied(entry) => {
@@ -29,6 +29,11 @@ impl<'py, V: FromPyObjectOwned<'py>> FromPyObject<'_, 'py> for Mapped<V> {
         }
         Ok(Self(mapped))
     }
+}
+
+/// An identifier: a string or an integer.
+pub(crate) fn identifier(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    given.extract().or_else(|error: PyErr| integer(given).ok_or(error))
 }
 
 /// The digits of an integer of Python, numpy or another library that has integers; `None` for anything else.

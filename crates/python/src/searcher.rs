@@ -6,19 +6,21 @@ use std::sync::Arc;
 
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use toller_corpus::{ColumnNames, ReadOptions, Score, read_queries};
 use toller_engine::{
     Collections, DenseOptions, Hit, Query, QuerySource, RerankOptions, SearchRequest, SparseOptions, as_run,
 };
-use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
+use toller_ir::counted;
 use toller_pipeline::rerank::Unavailable;
-use toller_pipeline::{QueryFilter, SearchJob};
+use toller_pipeline::{DocumentLists, SearchJob};
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
 use crate::error::Failed;
+use crate::feedback::{Asked, feedback};
 use crate::flat::{StoreArgument, parse_device};
 use crate::given::{Files, Kind, Reading};
-use crate::mappings::Mapped;
+use crate::mappings::{Mapped, identifier};
 use crate::measures::fusion;
 use crate::models::{GivenEncoder, GivenScorers, at_least_one};
 use crate::paths::Paths;
@@ -231,28 +233,38 @@ impl PySearcher {
     }
 
     /// The `k` best documents for each query, as a run. `queries` is `{query id: text}`, or pairs of both; or
-    /// a table, a dataset, rows or files, as `toller.encode` takes them.
-    #[pyo3(signature = (queries, k=1000, *, id_column=None, text_column=None, skip_bad_lines=false,
-                        progress=None))]
+    /// a table, a dataset, rows or files, as `toller.encode` takes them. `allowed` holds the only documents that
+    /// may be hits, and `excluded` those of each query that may not: `{query id: document ids}`.
+    #[pyo3(signature = (queries, k=1000, *, allowed=None, excluded=None, id_column=None, text_column=None,
+                        skip_bad_lines=false, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn batch_search(
         &self,
         py: Python<'_>,
         queries: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = whole)] k: usize,
+        allowed: Option<&Bound<'_, PyAny>>,
+        excluded: Option<Mapped<Bound<'_, PyAny>>>,
         id_column: Option<String>,
         text_column: Option<String>,
         skip_bad_lines: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Run> {
         at_least_one("k", Some(k))?;
+        let lists = lists(allowed, excluded)?;
         let (searcher, at_a_time) = (self.inner.clone(), self.at_a_time);
         let columns = ColumnNames { id: id_column, text: text_column, ..ColumnNames::default() };
         let queries = Queries::new(queries, Reading { columns, skip_bad_lines })?;
         work::run(py, progress, move |session| {
             let queries = queries.all(session)?;
-            let none = QueryFilter::default();
-            let job = SearchJob { searcher: &*searcher, queries: &queries, k, filter: &none };
+            let (filter, missing) = lists.in_collection(&*searcher);
+            if let Some(example) = missing.first() {
+                let missing = counted(missing.len(), "identifier");
+                session.warn(format!(
+                    "{missing} of allowed and excluded are not in the collection, for example {example:?}"
+                ));
+            }
+            let job = SearchJob { searcher: &*searcher, queries: &queries, k, filter: &filter };
             let mut run = toller_ir::Run { tag: "toller".to_owned(), ..toller_ir::Run::default() };
             let mut done = 0;
             job.each_block(at_a_time, |block, filter| {
@@ -274,11 +286,31 @@ impl PySearcher {
     }
 }
 
+/// What a search leaves out, as it is given: identifiers are strings or integers.
+fn lists(
+    allowed: Option<&Bound<'_, PyAny>>,
+    excluded: Option<Mapped<Bound<'_, PyAny>>>,
+) -> PyResult<DocumentLists> {
+    let ids = |given: &Bound<'_, PyAny>| {
+        if given.is_instance_of::<PyString>() {
+            let failed = Failed::invalid("a string in place of document ids");
+            return Err(PyErr::from(failed.hint("give a list or a set of ids")));
+        }
+        given.try_iter()?.map(|id| identifier(&id?)).collect::<PyResult<Vec<String>>>()
+    };
+    let mut pairs = Vec::new();
+    for (query, documents) in excluded.map(|Mapped(excluded)| excluded).unwrap_or_default() {
+        pairs.extend(ids(&documents)?.into_iter().map(|document| (query.clone(), document)));
+    }
+    let allowed = allowed.map(|allowed| Ok::<_, PyErr>(ids(allowed)?.into_iter().collect()));
+    Ok(DocumentLists { allowed: allowed.transpose()?, excluded: pairs })
+}
+
 /// An inverted index that `toller.index` made, as a searcher.
 ///
 /// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu) or ql-jm (with lambda_). `rm3` and
-/// `rocchio` expand queries by their best hits, with Anserini's parameters; both need an index with document
-/// vectors. `analyzer` ("wordpiece:MODEL") is for an index whose model has another place now.
+/// `rocchio` expand queries by their best hits, with Anserini's parameters if they are True; or a dict names
+/// some, as `rm3={"fb_docs": 5}`. Both need an index with document vectors. `analyzer` ("wordpiece:MODEL") is for an index whose model has another place now.
 #[pyclass(frozen, extends = PySearcher, module = "toller")]
 pub(crate) struct SparseIndex {
     directory: PathBuf,
@@ -288,7 +320,7 @@ pub(crate) struct SparseIndex {
 impl SparseIndex {
     #[new]
     #[pyo3(signature = (directory, *, ranker="bm25", k1=None, b=None, mu=None, lambda_=None, exact_lengths=false,
-                        rm3=false, rocchio=false, analyzer=None, verify=true))]
+                        rm3=Asked::Switch(false), rocchio=Asked::Switch(false), analyzer=None, verify=true))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -299,21 +331,14 @@ impl SparseIndex {
         mu: Option<f32>,
         lambda_: Option<f32>,
         exact_lengths: bool,
-        rm3: bool,
-        rocchio: bool,
+        rm3: Asked<'_>,
+        rocchio: Asked<'_>,
         analyzer: Option<String>,
         verify: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
         let ranker = parse_ranker(ranker, k1, b, mu, lambda_)?;
         let lengths = if exact_lengths { Lengths::Exact } else { Lengths::Encoded };
-        let feedback = match (rm3, rocchio) {
-            (true, true) => {
-                return Err(Failed::invalid("rm3 and rocchio").hint("expand queries by one of them").into());
-            }
-            (true, false) => Some(Feedback::Rm3(Rm3::default())),
-            (false, true) => Some(Feedback::Rocchio(Rocchio::default())),
-            (false, false) => None,
-        };
+        let feedback = feedback(&rm3, &rocchio)?;
         let options = SparseOptions { scoring: Scoring { ranker, lengths }, feedback, analyzer, verify };
         let path = directory.clone();
         let inner = work::run(py, None, move |session| Ok(session.engine()?.sparse(&path, &options)?))?;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,63 @@ def test_a_name_in_place_of_a_model_has_a_hint(
     with pytest.raises(toller.InvalidArgument, match="in place of a model") as error:
         sparse.reranked("some-model", passages)  # type: ignore[arg-type]
     assert error.value.hint == "give toller.CrossEncoder('some-model')"
+
+
+def test_queries_are_expanded_with_parameters_of_the_command_line(
+    cli: Cli, passages: Path, queries: Path, tmp_path: Path
+) -> None:
+    index = toller.index(passages, tmp_path / "index", language="en", doc_vectors=True).directory
+    asked = toller.read_queries(queries)
+    few: dict[str, Any] = {"fb_terms": 5, "fb_docs": np.int64(3), "original_query_weight": 0.8, "filter_terms": False}
+    negative: dict[str, Any] = {"top_fb_docs": 4, "beta": 0.5, "use_negative": True, "bottom_fb_docs": 2, "gamma": 0.1}
+    for name, searcher, options in [
+        ("rm3", toller.SparseIndex(index, rm3=True), ["--rm3"]),
+        ("rm3-few", toller.SparseIndex(index, rm3=few), ["--rm3", "--rm3-fb-terms", 5, "--rm3-fb-docs", 3,
+            "--rm3-original-query-weight", 0.8, "--rm3-no-term-filter"]),
+        ("rocchio", toller.SparseIndex(index, rocchio=negative), ["--rocchio", "--rocchio-top-fb-docs", 4,
+            "--rocchio-beta", 0.5, "--rocchio-use-negative", "--rocchio-bottom-fb-docs", 2, "--rocchio-gamma", 0.1]),
+    ]:
+        cli("search", "--sparse", index, *options, "--queries", queries, "--k", 20, "--output", tmp_path / name)
+        assert written(searcher.batch_search(asked, k=20), tmp_path) == (tmp_path / name).read_bytes(), name
+    assert (tmp_path / "rm3").read_bytes() != (tmp_path / "rm3-few").read_bytes()
+    for bad, said in [({"fb_docs": 0}, "fb_docs=0"), ({"docs": 3}, 'no parameter "docs"'),
+                      ({"original_query_weight": 1.5}, "original_query_weight=1.5")]:
+        with pytest.raises(toller.InvalidArgument, match=said):
+            toller.SparseIndex(index, rm3=bad)
+    with pytest.raises(toller.InvalidArgument, match="rm3 and rocchio"):
+        toller.SparseIndex(index, rm3=few, rocchio=True)
+
+
+def test_documents_are_left_out(sparse: toller.SparseIndex) -> None:
+    asked = {"q": "cells of the immune system", "r": "cells"}
+    whole = sparse.batch_search(asked, k=10)
+    best = list(whole["q"])
+    found = sparse.batch_search(asked, k=9, excluded={"q": best[:1]})
+    assert list(found["q"]) == best[1:] and list(found["r"]) == list(whole["r"])[:9]
+    for allowed in (best[2:4], set(best[2:4]), [int(name) for name in best[2:4]]):
+        assert sorted(sparse.batch_search(asked, allowed=allowed)["q"]) == sorted(best[2:4])
+    with pytest.warns(UserWarning, match="1 identifier of allowed and excluded are not in the collection"):
+        sparse.batch_search(asked, excluded={"q": ["no such document"]})
+    with pytest.raises(toller.InvalidArgument, match="a string in place of document ids"):
+        sparse.batch_search(asked, excluded={"q": best[0]})
+
+
+def test_texts_by_identifier(passages: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in passages.read_text().splitlines()]
+    table = [{"key": row["_id"], "title": row["title"], "body": row["text"]} for row in rows]
+    for texts in (toller.Texts(passages), toller.Texts(table, id_column="key", text_column="body")):
+        assert len(texts) == len(rows)
+        first, last = rows[0], rows[-2]
+        assert texts[first["_id"]] == first["text"] and last["_id"] in texts and "none" not in texts
+        assert texts.get("none") is None and texts.get("none", "") == "" and texts.get("empty") == ""
+        found = texts.passages([last["_id"], "none", first["_id"]])
+        assert found == [tuple(last[name] for name in ("_id", "title", "text")), None,
+                         tuple(first[name] for name in ("_id", "title", "text"))]
+        assert found[0] is not None and found[0].title == last["title"]
+        with pytest.raises(KeyError, match="none"):
+            texts["none"]
+    with pytest.raises(toller.NotFound):
+        toller.Texts(tmp_path / "none.jsonl")
 
 
 def test_parameters_that_do_not_fit_are_refused(sparse: toller.SparseIndex) -> None:

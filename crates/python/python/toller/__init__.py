@@ -20,6 +20,7 @@ from toller._toller import (
     Searcher,
     SparseIndex,
     Store,
+    Texts,
     __version__,
     compare,
     evaluate,
@@ -32,7 +33,7 @@ from toller.cross_encoder import CrossEncoder
 from toller.encoder import Encoder
 from toller.errors import Error, InternalError, InvalidArgument, NotFound
 from toller.jobs import encode, index
-from toller.results import Comparison, Hit
+from toller.results import Comparison, Hit, Passage
 from toller.training import (
     DevSet,
     MarkedDevSet,
@@ -60,12 +61,14 @@ __all__ = [
     "MarkedDevSet",
     "Mined",
     "NotFound",
+    "Passage",
     "Qrels",
     "Run",
     "RunOptions",
     "Searcher",
     "SparseIndex",
     "Store",
+    "Texts",
     "TrainOptions",
     "Trained",
     "__version__",

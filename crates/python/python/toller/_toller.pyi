@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from toller.results import Comparison, Hit
+from toller.results import Comparison, Hit, Passage
 
 _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
@@ -212,12 +212,35 @@ class Searcher:
         queries: Mapping[str, str] | Sequence[tuple[str, str]] | _Texts,
         k: SupportsIndex = 1000,
         *,
+        allowed: Iterable[str | int] | None = None,
+        excluded: Mapping[str, Iterable[str | int]] | None = None,
         id_column: str | None = None,
         text_column: str | None = None,
         skip_bad_lines: bool = False,
         progress: _Progress = None,
     ) -> Run: ...
     def __len__(self) -> int: ...
+
+@final
+class Texts:
+    def __new__(
+        cls,
+        corpus: _Texts,
+        *,
+        id_column: str | None = None,
+        title_column: str | None = None,
+        text_column: str | None = None,
+        skip_bad_lines: bool = False,
+        progress: _Progress = None,
+    ) -> Self: ...
+    def __getitem__(self, key: str, /) -> str: ...
+    def __contains__(self, key: str, /) -> bool: ...
+    def __len__(self) -> int: ...
+    @overload
+    def get(self, id: str, /) -> str | None: ...
+    @overload
+    def get(self, id: str, default: _Default, /) -> str | _Default: ...
+    def passages(self, ids: Sequence[str]) -> list[Passage | None]: ...
 
 @final
 class SparseIndex(Searcher):
@@ -231,8 +254,8 @@ class SparseIndex(Searcher):
         mu: float | None = None,
         lambda_: float | None = None,
         exact_lengths: bool = False,
-        rm3: bool = False,
-        rocchio: bool = False,
+        rm3: bool | dict[str, Any] = False,
+        rocchio: bool | dict[str, Any] = False,
         analyzer: str | None = None,
         verify: bool = True,
     ) -> Self: ...

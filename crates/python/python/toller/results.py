@@ -17,6 +17,17 @@ class Hit(NamedTuple):
     """Its number in the collection."""
 
 
+class Passage(NamedTuple):
+    """A document of a collection."""
+
+    id: str
+    """Its id."""
+    title: str | None
+    """Its title, if it has one."""
+    text: str
+    """Its text, without the title."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Two runs compared by one measure, on the queries that both hold."""

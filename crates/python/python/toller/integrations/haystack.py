@@ -47,7 +47,11 @@ class TollerRetriever:
     """A searcher. `texts` has the text of a document by its id."""
 
     def __init__(
-        self, searcher: toller.Searcher, texts: Mapping[str, str] | Callable[[str], str], *, top_k: int = 10
+        self,
+        searcher: toller.Searcher,
+        texts: Mapping[str, str] | toller.Texts | Callable[[str], str],
+        *,
+        top_k: int = 10,
     ) -> None:
         self.searcher = searcher
         self.text = texts if callable(texts) else texts.__getitem__

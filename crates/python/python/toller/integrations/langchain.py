@@ -44,7 +44,7 @@ class TollerRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     searcher: Any
-    texts: Mapping[str, str] | Callable[[str], str]
+    texts: Mapping[str, str] | toller.Texts | Callable[[str], str]
     k: int = 10
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:

@@ -47,7 +47,7 @@ class TollerRetriever(BaseRetriever):
     """A searcher as LlamaIndex's retriever. `texts` has the text of a document by its id."""
 
     def __init__(
-        self, searcher: toller.Searcher, texts: Mapping[str, str] | Callable[[str], str], *, k: int = 10
+        self, searcher: toller.Searcher, texts: Mapping[str, str] | toller.Texts | Callable[[str], str], *, k: int = 10
     ) -> None:
         super().__init__()
         self._searcher = searcher

@@ -1,0 +1,109 @@
+//! How queries are expanded, as arguments: `True`, or parameters by the names that Pyserini has for them.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
+
+use crate::error::Failed;
+use crate::models::at_least_one;
+use crate::whole::whole;
+
+/// The largest weight.
+const MOST_WEIGHT: f32 = 1e9;
+
+/// `rm3` or `rocchio`.
+#[derive(FromPyObject)]
+pub(crate) enum Asked<'py> {
+    /// Whether queries are expanded, with the usual parameters.
+    Switch(bool),
+    /// They are, with some parameters of the caller.
+    Parameters(Bound<'py, PyDict>),
+}
+
+impl Asked<'_> {
+    fn is_wanted(&self) -> bool {
+        !matches!(self, Self::Switch(false))
+    }
+
+    /// Calls `set` with each parameter and its value; false is the answer to an unknown one.
+    fn each(
+        &self,
+        method: &str,
+        known: &str,
+        mut set: impl FnMut(&str, &Bound<'_, PyAny>) -> PyResult<bool>,
+    ) -> PyResult<()> {
+        let Self::Parameters(parameters) = self else { return Ok(()) };
+        for (name, value) in parameters {
+            let name: String = name.extract()?;
+            if !set(&name, &value)? {
+                let failed = Failed::invalid(format!("{method} has no parameter {name:?}"));
+                return Err(failed.hint(format!("there are {known}")).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The expansion that is asked for, if one is.
+pub(crate) fn feedback(rm3: &Asked<'_>, rocchio: &Asked<'_>) -> PyResult<Option<Feedback>> {
+    Ok(match (rm3.is_wanted(), rocchio.is_wanted()) {
+        (true, true) => {
+            return Err(Failed::invalid("rm3 and rocchio").hint("expand queries by one of them").into());
+        }
+        (true, false) => Some(Feedback::Rm3(rm3_of(rm3)?)),
+        (false, true) => Some(Feedback::Rocchio(rocchio_of(rocchio)?)),
+        (false, false) => None,
+    })
+}
+
+fn rm3_of(asked: &Asked<'_>) -> PyResult<Rm3> {
+    let mut rm3 = Rm3::default();
+    asked.each("rm3", "fb_terms, fb_docs, original_query_weight and filter_terms", |name, value| {
+        match name {
+            "fb_terms" => rm3.terms = count(name, value)?,
+            "fb_docs" => rm3.documents = count(name, value)?,
+            "original_query_weight" => rm3.original_weight = weight(name, value, 1.0)?,
+            "filter_terms" => rm3.filter_terms = value.extract()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(rm3)
+}
+
+fn rocchio_of(asked: &Asked<'_>) -> PyResult<Rocchio> {
+    let known =
+        "top_fb_terms, top_fb_docs, bottom_fb_terms, bottom_fb_docs, alpha, beta, gamma and use_negative";
+    let mut rocchio = Rocchio::default();
+    asked.each("rocchio", known, |name, value| {
+        match name {
+            "top_fb_terms" => rocchio.top_terms = count(name, value)?,
+            "top_fb_docs" => rocchio.top_documents = count(name, value)?,
+            "bottom_fb_terms" => rocchio.bottom_terms = count(name, value)?,
+            "bottom_fb_docs" => rocchio.bottom_documents = count(name, value)?,
+            "alpha" => rocchio.alpha = weight(name, value, MOST_WEIGHT)?,
+            "beta" => rocchio.beta = weight(name, value, MOST_WEIGHT)?,
+            "gamma" => rocchio.gamma = weight(name, value, MOST_WEIGHT)?,
+            "use_negative" => rocchio.use_negative = value.extract()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(rocchio)
+}
+
+fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let count = whole(value)?;
+    at_least_one(name, Some(count))?;
+    Ok(count)
+}
+
+fn weight(name: &str, value: &Bound<'_, PyAny>, most: f32) -> PyResult<f32> {
+    let weight: f32 = value.extract()?;
+    match (0.0..=most).contains(&weight) {
+        true => Ok(weight),
+        false => Err(Failed::invalid(format!("{name}={weight}"))
+            .hint(format!("give a number from 0 to {most:e}"))
+            .into()),
+    }
+}
