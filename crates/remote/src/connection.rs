@@ -30,6 +30,10 @@ const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Connector(pub(crate) ResolveOptions);
 
+/// How long the answer to a body may take. It is waited for when the body is with the system, which may send
+/// the last of it for much longer than a server needs for other answers.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
+
 #[derive(Debug)]
 struct Connection(Agent);
 
@@ -49,7 +53,9 @@ impl HttpService for Connection {
         // The payload is in memory already, and usually one piece, which is not copied.
         let body = body.collect().await?.to_bytes();
         let sent = if matches!(parts.method, Method::PUT | Method::POST) {
-            send(&self.0, Request::from_parts(parts, &body[..]), is_metadata)
+            let request = self.0.configure_request(Request::from_parts(parts, &body[..]));
+            let patient = request.timeout_recv_response(Some(UPLOAD_TIMEOUT));
+            send(&self.0, patient.build(), is_metadata)
         } else {
             send(&self.0, Request::from_parts(parts, ()), is_metadata)
         };

@@ -173,6 +173,21 @@ fn broken_connections_and_busy_servers_are_overcome() {
     assert!(world.is_same("st", "copy"));
 }
 
+/// As on a slow line, where the system still sends a body while its answer is waited for.
+#[test]
+fn the_answer_to_a_body_may_take_longer_than_others() {
+    let world = World::new();
+    write_store(&world.at("st"), 4, 1.0, 12, None);
+    let shard = "PUT bucket/stores/st/shard-00001";
+    world.server.fail(Fault::Waits(Duration::from_secs(1)), shard, 1);
+    let options = ResolveOptions { answer_timeout: Duration::from_millis(300), ..ResolveOptions::from_env() };
+    let client = Client::new(options, world.server.variables());
+    let transfer = Transfer { overwrite: false, stop: &AtomicBool::new(false), progress: &|_, _| {} };
+    client.push(&world.at("st"), URL, &transfer).unwrap();
+    let sent = world.server.requests().iter().filter(|request| request.starts_with(shard)).count();
+    assert_eq!(sent, 1, "{:?}", world.server.requests());
+}
+
 #[test]
 fn a_stopped_transfer_goes_on_with_what_has_arrived() {
     let world = World::new();
