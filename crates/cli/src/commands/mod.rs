@@ -116,7 +116,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
     if !matches!(cli.command, Command::Serve(_)) {
         interrupt::listen(ui)?;
     }
-    perform(&cli.command, threads, ui)
+    perform(cli, threads, ui)
 }
 
 /// Starts rayon's threads and returns their number: `asked`, else what rayon decides.
@@ -142,8 +142,8 @@ fn start_threads(asked: Option<usize>) -> crate::Result<usize> {
 }
 
 /// Runs a command on this many threads, which are set up.
-fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
-    match command {
+fn perform(cli: &Cli, threads: usize, ui: &Ui) -> crate::Result<()> {
+    match &cli.command {
         Command::Encode(args) => encode::run(args, ui),
         Command::Index(args) => index::run(args, ui),
         Command::IndexInfo(args) => index_info::run(args, ui),

@@ -53,7 +53,7 @@ fn perform(
     let arguments = work.command_line(step)?;
     let cli = catalogue::parse(&arguments).map_err(|error| Remedied::without_remedy(error.to_string()))?;
     let perform = |ui: &Ui| -> crate::Result<()> {
-        let performed = interrupt::at_once(|| commands::perform(&cli.command, threads, ui))?;
+        let performed = interrupt::at_once(|| commands::perform(&cli, threads, ui))?;
         performed.map_err(|error| error.of_command(&catalogue::command_of(&arguments)))
     };
     let Some(stdout) = &step.stdout else {
