@@ -47,8 +47,9 @@ pub fn main(arguments: &[OsString]) -> u8 {
     let matches = command.try_get_matches_from_mut(arguments);
     let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
-        Ok((cli, matches)) => {
-            (Cli { called: arguments.first().map_or_else(PathBuf::new, PathBuf::from), ..cli }, matches)
+        Ok((mut cli, matches)) => {
+            cli.called = arguments.first().map(PathBuf::from).unwrap_or_default();
+            (cli, matches)
         }
         Err(error) => return usage::report(error, &command, arguments),
     };
