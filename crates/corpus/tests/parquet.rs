@@ -218,6 +218,13 @@ fn judgments_are_rows() -> Outcome {
     let expected = [("q", "1", 1), ("q", "2", 0)].map(|(q, d, g)| (q.to_owned(), d.to_owned(), g));
     assert_eq!(triples(&write_with([1, 2])?.0), expected);
     assert_error(write_with([1, 1]), &["test.parquet, row 2", "document 1, which have grade 1 on row 1"]);
+    // As NanoBEIR has them.
+    write_table(&path, "message m { required binary query-id (UTF8); required int64 corpus-id; }", |group| {
+        column::<ByteArrayType>(group, vec![text("q")], false);
+        column::<Int64Type>(group, vec![Some(1)], false);
+    });
+    let (pairs, _) = read_qrels(&Input::File(path.clone()), &ReadOptions::default())?;
+    assert_eq!(triples(&pairs), expected[..1]);
     write(&path, 1, Compression::SNAPPY);
     let other = read_qrels(&Input::File(path.clone()), &ReadOptions::default());
     assert_error(other, &["row 1", "no query among id, embedding, title, text"]);

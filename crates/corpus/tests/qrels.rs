@@ -39,6 +39,8 @@ fn pairs_have_grade_one() -> Outcome {
         assert_eq!(triples(&qrels(format!("{header}\n1\ta\n1\tb\n"))?), expected, "{header}");
     }
     assert_eq!(triples(&qrels("doc\tquery\na\t1\nb\t1\n")?), expected);
+    let jsonl = "{\"query-id\": 1, \"corpus-id\": \"a\"}\n{\"corpus-id\": \"b\", \"query-id\": \"1\"}\n";
+    assert_eq!(triples(&qrels(jsonl)?), expected);
     // Words of identifiers are not names, and a line with a grade is not a header.
     assert_eq!(triples(&qrels("topic 1\tdoc 2\n")?).len(), 1);
     assert_eq!(triples(&qrels("query 0 doc 1\n")?).len(), 1);
@@ -89,7 +91,9 @@ fn bad_judgments() -> Outcome {
     }
     let forced = ReadOptions { format: Some(QrelsFormat::Jsonl), ..ReadOptions::default() };
     assert_error(read_qrels_from(open("q", "1 0 a 1\n"), &forced), &["q, line 1", "a JSON object"]);
-    let bad_json = "{\"query-id\": \"1\", \"corpus-id\": \"a\"}\n";
-    assert_error(qrels(bad_json), &["line 1", "no score"]);
+    for more in ["\"judge\": 1", "\"score\": null"] {
+        let bad_json = format!("{{\"query-id\": \"1\", \"corpus-id\": \"a\", {more}}}\n");
+        assert_error(qrels(bad_json), &["line 1", "no score"]);
+    }
     Ok(())
 }

@@ -15,9 +15,10 @@ named! {
         Beir = "beir",
         /// T2Ranking's two columns: query, document; the grade is 1.
         Pairs = "pairs",
-        /// One JSON object a line: `query-id`, `corpus-id`, `score`.
+        /// One JSON object a line: `query-id`, `corpus-id`, `score`. Without other fields than the first two,
+        /// the grade is 1.
         Jsonl = "jsonl",
-        /// A Parquet file with the columns `query-id`, `corpus-id` and `score`.
+        /// A Parquet file with the columns `query-id`, `corpus-id` and `score`, or only the first two.
         Parquet = "parquet",
     }
 }
