@@ -109,6 +109,16 @@ fn a_collection_and_its_judgments_fit() {
 }
 
 #[test]
+fn queries_that_are_passages_are_reported() {
+    let workspace = Workspace::new();
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    workspace.write("queries.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    workspace.write("qrels.jsonl", "{\"query-id\": \"a\", \"corpus-id\": \"b\"}\n");
+    let built = workspace.runs("data beir corpus.jsonl queries.jsonl qrels.jsonl --output built");
+    built.says(["passages have the identifiers of 1 query", "see --remove-query"]);
+}
+
+#[test]
 fn a_named_file_is_not_ignored() {
     let workspace = Workspace::new();
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");

@@ -20,6 +20,22 @@ fn workspace() -> Workspace {
 }
 
 #[test]
+fn a_query_is_no_hit_of_itself() {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", "a 0 b 1\nb 0 a 1\n");
+    workspace.write("one.run", "a Q0 a 1 3 x\na Q0 b 2 2 x\nb Q0 a 1 1 x\n");
+    workspace.write("two.run", "a Q0 b 1 3 x\nb Q0 b 1 2 x\nb Q0 c 2 1 x\n");
+    let values = |flags: &str| {
+        let done = workspace.runs(&format!("eval one.run two.run --qrels qrels.txt -m RR --format csv -q {flags}"));
+        done.stdout
+    };
+    assert_eq!(values(""), "run,query,RR\none.run,all,0.75\ntwo.run,all,0.5\n");
+    assert_eq!(values("--remove-query"), "run,query,RR\none.run,all,1\ntwo.run,all,0.5\n");
+    let compared = workspace.runs("compare one.run two.run --qrels qrels.txt -m RR --remove-query --json");
+    assert_eq!(compared.json()["runs"][0]["aggregates"]["RR"], json!(1.0));
+}
+
+#[test]
 fn groups_and_several_judgments() {
     let workspace = workspace();
     workspace.write("groups.tsv", "q1\teasy\nq2\teasy\nq9\tunknown\nq3\thard\n");

@@ -55,6 +55,27 @@ fn negatives_are_what_is_not_relevant() {
 }
 
 #[test]
+fn a_query_is_no_negative_of_itself() {
+    let workspace = workspace();
+    workspace.write("own.run", "d1 Q0 d1 1 5 x\nd1 Q0 d2 2 4 x\nd1 Q0 d3 3 3 x\n");
+    workspace.write("own.qrels", "d1 0 d3 1\n");
+    workspace.write("own.tsv", "d1\tfirst\n");
+    workspace.runs("index -q --language en --corpus corpus.jsonl --output index");
+    let mine = |flags: &str| {
+        workspace.runs(&format!("mine --qrels own.qrels --output - --format t2ranking -q {flags}")).stdout
+    };
+    let header = "qid\tpid\tindex\tscore\n";
+    let of_run = "--run own.run --choose top --negatives 1";
+    assert_eq!(mine(of_run), format!("{header}d1\td1\t1\t5.0\n"));
+    assert_eq!(mine(&format!("{of_run} --remove-query")), format!("{header}d1\td2\t1\t4.0\n"));
+    let of_index = "--sparse index --queries own.tsv";
+    assert!(mine(of_index).contains("d1\td1\t1\t"));
+    workspace
+        .toller(&format!("mine --qrels own.qrels --output - {of_index} --remove-query"))
+        .fails(1, &["no negative for"]);
+}
+
+#[test]
 fn a_sample_depends_on_the_seed_and_nothing_else() {
     let workspace = Workspace::new();
     let lines = |queries: &[usize]| -> String {

@@ -225,7 +225,7 @@ fn help_names_every_flag_of_the_command_line() {
             "--run --sparse --qrels --corpus --depth --negatives --per-positive --scores --seed --output",
         ),
         ("eval", "--qrels --measures --per-query --significance --format --skip-bad-lines"),
-        ("eval", "--groups --baseline --keep --trec-eval --relevance-level --depth"),
+        ("eval", "--remove-query --groups --baseline --keep --trec-eval --relevance-level --depth"),
         ("ranks", "--dense --query-vectors --queries --qrels --document-groups --measures --relevance-level"),
         ("accuracy", "--queries --corpus --matching --measures --groups --group-by-file --keep"),
         ("compare", "--qrels --baseline --tests --correction --equivalence --power --format"),

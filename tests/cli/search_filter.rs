@@ -88,6 +88,29 @@ fn excluded_pairs_are_left_out_of_their_query_alone() {
 }
 
 #[test]
+fn a_query_does_not_find_itself() {
+    let (workspace, _) = workspace_with_store();
+    workspace.write("q.tsv", "d 7\tthe year 7\nq1\twho\n");
+    let everything = run(&workspace, "");
+    let expected = without(&everything, &[("d 7", "d 7")]);
+    assert_eq!((everything.len(), expected.len()), (24, 23));
+    assert_eq!(run(&workspace, "--remove-query"), expected);
+    // The depth is filled from below, and what a file excludes is left out, too.
+    assert_eq!(run(&workspace, "--remove-query --k 1")[0], expected[0]);
+    let first = &expected[0].1;
+    workspace.write("out.tsv", format!("d 7\t{first}\n"));
+    assert_eq!(run(&workspace, "--remove-query --exclude out.tsv"), without(&expected, &[("d 7", first)]));
+    workspace.runs("encode -q --model tiny-bert --queries q.tsv --output vectors");
+    workspace.runs(
+        "search -q --tab-separated --dense store --query-vectors vectors --remove-query --output run.txt",
+    );
+    assert_eq!(hits(&workspace), expected);
+    workspace
+        .toller("search words --dense store --remove-query")
+        .fails(2, &["--remove-query is for queries with identifiers"]);
+}
+
+#[test]
 fn lines_may_end_and_be_separated_as_they_like() {
     let (workspace, _) = workspace_with_store();
     let lines = (0..12).map(|number| format!("{{\"_id\":\"d{number}\",\"text\":\"the year {number}\"}}\n"));

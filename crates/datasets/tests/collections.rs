@@ -288,6 +288,18 @@ fn what_is_left_out_or_missing_is_reported() {
 }
 
 #[test]
+fn queries_that_are_passages_are_counted() {
+    let queries = ("queries.jsonl", "{\"_id\": \"a\", \"text\": \"t\"}\n{\"_id\": \"b\", \"text\": \"u\"}\n");
+    let judgments = "query-id\tcorpus-id\tscore\na\ta\t1\nb\ta\t1\n";
+    let splits = [("qrels/dev.tsv", judgments), ("qrels/test.tsv", judgments)];
+    let input = folder(&[BEIR_CORPUS, queries, splits[0], splits[1]]);
+    assert_eq!(read(Layout::Beir, &[input.path().to_owned()], None).own_passages, 1);
+    let files = [("collection.tsv", "7\ttext\n"), ("queries.dev.tsv", "7\tq\n"), ("qrels.dev.tsv", "7\t0\t7\t1\n")];
+    let numbered = folder(&files);
+    assert_eq!(read(Layout::Msmarco, &[numbered.path().to_owned()], None).own_passages, 0);
+}
+
+#[test]
 fn a_split_has_files() {
     let message = refused(Layout::Beir, &[BEIR_CORPUS, ("qrels/test.tsv", "q\ta\t1\n")], Some("typo"));
     assert_eq!(message, "there is no file of the split 'typo'");

@@ -32,3 +32,32 @@ pub struct Run {
     /// The entries of each query.
     pub queries: IndexMap<String, Vec<RunEntry>>,
 }
+
+impl Run {
+    /// Removes the hits whose document has the identifier of its query: the query itself, if queries are
+    /// passages of the collection. A query that has no other hit stays, without hits.
+    pub fn remove_queries(&mut self) {
+        for (query, entries) in &mut self.queries {
+            entries.retain(|entry| entry.doc_id != *query);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Run, RunEntry};
+
+    #[test]
+    fn a_query_is_no_hit_of_itself() {
+        let entries = |ids: &[&str]| -> Vec<RunEntry> {
+            ids.iter().map(|id| RunEntry { doc_id: (*id).to_owned(), score: 1.0 }).collect()
+        };
+        let run = |a: &[&str], b: &[&str]| Run {
+            tag: String::new(),
+            queries: [("a".to_owned(), entries(a)), ("b".to_owned(), entries(b))].into(),
+        };
+        let mut found = run(&["b", "a", "c"], &["b"]);
+        found.remove_queries();
+        assert_eq!(found, run(&["b", "c"], &[]));
+    }
+}

@@ -24,6 +24,14 @@ pub struct DocumentLists {
 }
 
 impl DocumentLists {
+    /// Leaves out for each query the document that has its identifier: the query itself, if queries are
+    /// passages of the collection.
+    #[must_use]
+    pub fn without_queries(queries: &[Query]) -> Self {
+        let own = queries.iter().map(|query| (query.id.clone(), query.id.clone()));
+        Self { allowed: None, excluded: own.collect() }
+    }
+
     /// Whether nothing is left out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -73,6 +81,16 @@ impl DocumentLists {
 }
 
 impl QueryFilter {
+    /// Leaves out what `other` excludes, too.
+    pub fn exclude(&mut self, other: Self) {
+        for (query, docs) in other.excluded {
+            let of_query = self.excluded.entry(query).or_default();
+            of_query.extend(docs);
+            of_query.sort_unstable();
+            of_query.dedup();
+        }
+    }
+
     /// Whether no document may be a hit.
     #[must_use]
     pub fn allows_nothing(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Evaluation, comparison and fusion of runs.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pyo3::exceptions::PyKeyError;
@@ -213,8 +214,10 @@ impl PyEvaluation {
 /// or any iterable of such names or of ir_measures' measures. Those of a set are sorted by their names.
 ///
 /// `missing` says what a judged query without results counts: "zero", or "skip" to leave it out.
+/// `remove_query` leaves out documents with the identifier of their query, as BEIR does.
 #[pyfunction]
-#[pyo3(signature = (qrels, run, measures, *, missing="zero", relevance_level=1, depth=None))]
+#[pyo3(signature = (qrels, run, measures, *, missing="zero", relevance_level=1, depth=None, remove_query=false))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn evaluate(
     py: Python<'_>,
     qrels: GivenQrels,
@@ -223,14 +226,18 @@ pub(crate) fn evaluate(
     missing: &str,
     #[pyo3(from_py_with = whole)] relevance_level: u32,
     #[pyo3(from_py_with = whole)] depth: Option<usize>,
+    remove_query: bool,
 ) -> PyResult<PyEvaluation> {
     let options = EvalOptions {
         missing: missing.parse().map_err(Failed::from)?,
         relevance_level,
         depth: at_least_one("depth", depth)?.and_then(NonZeroUsize::new),
     };
-    let (GivenQrels(qrels), GivenRun(run)) = (qrels, run);
+    let (GivenQrels(qrels), GivenRun(mut run)) = (qrels, run);
     let evaluation = work::run(py, None, move |session| {
+        if remove_query {
+            Arc::make_mut(&mut run).remove_queries();
+        }
         let evaluation = toller_eval::evaluate(&qrels, &run, &measures.0, &options)?;
         if let Some(found) = none_judged(&qrels, &run) {
             session.warn(found.to_string());

@@ -82,6 +82,13 @@ def test_mappings_are_taken(sparse: toller.SparseIndex) -> None:
         toller.Run([("q", {"d": 1.0})])  # type: ignore[arg-type]
 
 
+def test_a_query_is_no_hit_of_itself() -> None:
+    qrels, run = toller.Qrels({"q": {"d": 1}}), toller.Run({"q": {"q": 2.0, "d": 1.0}})
+    assert toller.evaluate(qrels, run, "RR")["RR"] == 0.5
+    assert toller.evaluate(qrels, run, "RR", remove_query=True)["RR"] == 1.0
+    assert list(run["q"]) == ["q", "d"]
+
+
 def test_runs_are_in_the_order_of_their_scores(tmp_path: Path) -> None:
     run = toller.Run({"q": {"bad": 1.0, "good": 9.0, "tied": 1.0}})
     assert list(run["q"]) == ["good", "bad", "tied"]

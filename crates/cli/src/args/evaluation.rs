@@ -7,6 +7,7 @@ use toller_corpus::RunFormat;
 use toller_eval::{EvalOptions, Evaluation, Measure, MissingQueries, RunReport, evaluate, parse_measures};
 use toller_ir::{Qrels, Run, counted};
 
+use super::filter::RemoveQueryArgs;
 use super::id_lines::pairs;
 use super::paths::{InputPath, Inputs};
 use super::qrels::QrelsSetsArgs;
@@ -49,6 +50,9 @@ pub struct EvaluationArgs {
     input: RunInputArgs,
 
     #[command(flatten)]
+    own: RemoveQueryArgs,
+
+    #[command(flatten)]
     pub result: ResultArgs,
 }
 
@@ -62,7 +66,10 @@ impl EvaluationArgs {
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
         let mut reports = Vec::with_capacity(self.runs.len() * all_qrels.len());
         for (path, name) in self.runs.iter().zip(run_names(&self.runs)) {
-            let (run, format) = self.input.read_with_format(path, ui)?;
+            let (mut run, format) = self.input.read_with_format(path, ui)?;
+            if self.own.remove_query {
+                run.remove_queries();
+            }
             if format == RunFormat::DuReader {
                 check_texts_are_judged(path, &run, &all_qrels)?;
             }

@@ -1,4 +1,4 @@
-//! `--exclude`, `--allow` and `--judged`: which documents and which queries a search leaves out.
+//! `--exclude`, `--allow`, `--judged` and `--remove-query`: which documents and which queries a search leaves out.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -27,12 +27,24 @@ pub struct FilterArgs {
     /// Search only for queries that are judged in this file (TREC, BEIR TSV, or pairs of ids)
     #[arg(long, value_name = "QRELS")]
     judged: Option<InputPath>,
+
+    #[command(flatten)]
+    own: RemoveQueryArgs,
+}
+
+/// The flag of queries that are passages of the collection.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct RemoveQueryArgs {
+    /// Leave out hits with the identifier of their query, which are the query itself (ArguAna, Quora)
+    #[arg(long)]
+    pub remove_query: bool,
 }
 
 /// The content of the flags' files.
 pub struct FilterLists {
     pub documents: DocumentLists,
     judged: Option<Judged>,
+    own: RemoveQueryArgs,
 }
 
 impl FilterArgs {
@@ -43,8 +55,12 @@ impl FilterArgs {
 
     /// The flag that is given and names queries by their identifiers.
     pub fn by_query(&self) -> Option<&'static str> {
-        let flags = [("--exclude", &self.exclude), ("--judged", &self.judged)];
-        flags.into_iter().find_map(|(flag, file)| file.is_some().then_some(flag))
+        let flags = [
+            ("--exclude", self.exclude.is_some()),
+            ("--judged", self.judged.is_some()),
+            ("--remove-query", self.own.remove_query),
+        ];
+        flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
     }
 
     /// Reads the files.
@@ -56,7 +72,8 @@ impl FilterArgs {
             },
             allowed: self.allow.as_deref().map(ids).transpose()?,
         };
-        Ok(FilterLists { documents, judged: self.judged.as_deref().map(Judged::read).transpose()? })
+        let judged = self.judged.as_deref().map(Judged::read).transpose()?;
+        Ok(FilterLists { documents, judged, own: self.own })
     }
 }
 
@@ -103,10 +120,19 @@ impl FilterLists {
         Ok(queries)
     }
 
-    /// The filter by the documents of a collection, called `place`. Documents that are not there are
-    /// reported, and harmless.
-    pub fn in_collection(&self, collection: &dyn Searcher, place: &str, ui: &Ui) -> QueryFilter {
-        let (filter, missing) = self.documents.in_collection(collection);
+    /// The filter of `queries` by the documents of a collection, called `place`. Documents of the files that
+    /// are not there are reported, and harmless.
+    pub fn in_collection(
+        &self,
+        queries: &[Query],
+        collection: &dyn Searcher,
+        place: &str,
+        ui: &Ui,
+    ) -> QueryFilter {
+        let (mut filter, missing) = self.documents.in_collection(collection);
+        if self.own.remove_query {
+            filter.exclude(DocumentLists::without_queries(queries).in_collection(collection).0);
+        }
         if filter.allows_nothing() {
             ui.warning(match self.documents.allowed.as_ref().map_or(0, HashSet::len) {
                 0 => "the list of --allow is empty: no query gets a hit".to_owned(),

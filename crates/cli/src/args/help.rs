@@ -25,7 +25,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
         "rocchio-use-negative", "rocchio-bottom-fb-terms", "rocchio-bottom-fb-docs", "rocchio-gamma"]),
     ("Fusion", &["fusion", "fusion-depth", "alpha", "weights", "rrf-k", "normalize", "missing",
         "different-collections"]),
-    ("Filter", &["exclude", "allow", "judged"]),
+    ("Filter", &["exclude", "allow", "judged", "remove-query"]),
     ("Significance", &["significance", "baseline", "tests", "correction", "permutations", "resamples",
         "confidence", "equivalence", "power"]),
     ("Scores", &["scores", "max-score", "min-score", "absolute-margin", "relative-margin", "min-positive-score",

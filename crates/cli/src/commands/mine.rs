@@ -7,11 +7,12 @@ use std::path::Path;
 
 use toller_corpus::Score;
 use toller_files::FileError;
-use toller_ir::{Hit, Qrels, Query, SearchResponse, Searcher, Setting, counted};
+use toller_ir::{Hit, Qrels, Query, Run, SearchResponse, Searcher, Setting, counted};
 use toller_mining::{Choice, Count, Format, Pooled, ScoreRule, Selection};
-use toller_pipeline::{MineJob, Mining, QueryFilter, QueryHits, RerankScores, Scored, SearchJob, positives};
+use toller_pipeline::{DocumentLists, MineJob, Mining, QueryFilter, QueryHits, RerankScores, Scored, SearchJob, positives};
 
 use crate::args::choice::by_name;
+use crate::args::filter::RemoveQueryArgs;
 use crate::args::input::CORPUS_FORMAT;
 use crate::args::number::finite;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
@@ -91,6 +92,9 @@ pub struct MineArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    own: RemoveQueryArgs,
 
     #[command(flatten)]
     sparse: SparseArgs,
@@ -246,7 +250,10 @@ fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate:
     if args.run.is_empty() {
         return hits_of_index(args, qrels, queries, ui);
     }
-    let runs = args.run.iter().map(|run| args.input.read(run, ui)).collect::<crate::Result<Vec<_>>>()?;
+    let mut runs = args.run.iter().map(|run| args.input.read(run, ui)).collect::<crate::Result<Vec<_>>>()?;
+    if args.own.remove_query {
+        runs.iter_mut().for_each(Run::remove_queries);
+    }
     for (path, run) in args.run.iter().zip(&runs) {
         warn_of_none_judged(&path.input().to_string(), run, qrels, ui);
     }
@@ -267,8 +274,11 @@ fn hits_of_index(
     let queries: Vec<Query> = queries.iter().filter(has_positive).cloned().collect();
     let Some(searcher) = args.sparse.open(true, &engine::open(ui)?)? else { return Ok(Vec::new()) };
     let bar = ui.progress("searching", "queries", queries.len() as u64);
-    let none = QueryFilter::default();
-    let job = SearchJob { searcher: &*searcher, queries: &queries, k: *args.depth.end(), filter: &none };
+    let filter = match args.own.remove_query {
+        true => DocumentLists::without_queries(&queries).in_collection(&*searcher).0,
+        false => QueryFilter::default(),
+    };
+    let job = SearchJob { searcher: &*searcher, queries: &queries, k: *args.depth.end(), filter: &filter };
     let mut found = Vec::with_capacity(queries.len());
     let take = |block: &[Query], SearchResponse { rankings, .. }| {
         for (query, ranking) in block.iter().zip(rankings) {

@@ -34,6 +34,8 @@ pub struct Collection {
     pub unused_queries: Option<String>,
     /// Judged documents that the collection does not have, in the order of their identifiers.
     pub missing_documents: Vec<String>,
+    /// Of BEIR's collections, queries that have the identifier of a passage.
+    pub own_passages: usize,
 }
 
 /// The ends of a collection.
@@ -79,9 +81,7 @@ pub fn convert(
         writer.done.unused_queries = sources.all_queries.as_ref().map(Input::to_string);
     }
     if !sources.corpus.is_empty() {
-        let judged =
-            splits.iter().flat_map(|(_, split)| split.qrels.iter()).flat_map(|(_, judged)| judged.keys());
-        writer.corpus(layout, &sources.corpus, judged.map(String::as_str).collect(), on_progress)?;
+        writer.corpus(layout, &sources.corpus, &splits, on_progress)?;
     }
     for (name, split) in &splits {
         writer.split(layout, name, split)?;
@@ -131,9 +131,15 @@ impl Writer {
         &mut self,
         layout: Layout,
         inputs: &[Input],
-        mut judged: HashSet<&str>,
+        splits: &[(&String, Examples)],
         mut on_progress: impl FnMut(u64),
     ) -> Result<(), DatasetError> {
+        let splits = || splits.iter().map(|(_, split)| split);
+        let judged = splits().flat_map(|split| split.qrels.iter()).flat_map(|(_, judged)| judged.keys());
+        let mut judged: HashSet<&str> = judged.map(String::as_str).collect();
+        // In other layouts, queries and passages are often numbered apart.
+        let queries = splits().filter(|_| layout == Layout::Beir).flat_map(|split| &split.queries);
+        let queries: HashSet<&str> = queries.map(|query| query.id.as_str()).collect();
         let options = collection_options(layout);
         let mut reader = open_collection(inputs, &options)?;
         let (mut lengths, mut ids, mut ends) = (Lengths::default(), DuplicateIds::new(), Corpus::default());
@@ -143,6 +149,7 @@ impl Writer {
             let passage = if layout == Layout::Mrtydi { with_title(passage) } else { passage };
             ids.push(&passage.id, reader.location())?;
             judged.remove(passage.id.as_str());
+            self.done.own_passages += usize::from(queries.contains(passage.id.as_str()));
             lengths.add(&passage.text);
             titles += usize::from(passage.title.is_some());
             ends.last.clone_from(&passage.id);

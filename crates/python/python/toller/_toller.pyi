@@ -361,6 +361,7 @@ def evaluate(
     missing: Literal["zero", "skip"] = "zero",
     relevance_level: SupportsIndex = 1,
     depth: SupportsIndex | None = None,
+    remove_query: bool = False,
 ) -> Evaluation: ...
 def compare(
     qrels: _Qrels,

@@ -88,6 +88,13 @@ pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> 
         let documents = counted(built.missing_documents.len(), "judged document");
         ui.warning(format!("the collection does not have {documents}, for example {example:?}"));
     }
+    if built.own_passages > 0 {
+        ui.warning(format!(
+            "passages have the identifiers of {}; if they are the queries themselves, see --remove-query of \
+             search and eval",
+            counted(built.own_passages, "query")
+        ));
+    }
     if built.changed_queries > 0 {
         ui.warning(format!(
             "each tab and line break in {} is a space in the TSV file",

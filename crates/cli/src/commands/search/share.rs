@@ -39,9 +39,9 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
             let lists = args.sources.filter.read()?;
             let queries = args.sources.read_queries(ui)?;
             let searcher = args.sources.dense.open_part((index, of), &engine, ui)?;
-            let filter = lists.in_collection(&**searcher, "the store", ui);
             let given = || searcher.query_ids().map(query_of_id).collect();
             let queries = lists.queries(queries.unwrap_or_else(given), ui)?;
+            let filter = lists.in_collection(&queries, &**searcher, "the store", ui);
             let prepare_secs = started.elapsed().as_secs_f64();
 
             let searching = Instant::now();

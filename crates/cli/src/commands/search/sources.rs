@@ -75,7 +75,7 @@ impl Sources {
             // Without a fusion there is one searcher.
             None => (searchers.swap_remove(0).1, if sparse.is_some() { "the index" } else { "the store" }),
         };
-        let filter = lists.in_collection(&*searcher, place, ui);
+        let filter = lists.in_collection(&queries, &*searcher, place, ui);
         Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, sparse, queries, filter })
     }
 
