@@ -68,6 +68,9 @@ pub enum DatasetError {
         /// The second.
         second: String,
     },
+    /// There are collections of several splits or tasks, and none was chosen.
+    #[error("there are several collections: {}", .0.join(", "))]
+    SeveralCollections(Vec<String>),
     /// Judged queries have no text.
     #[error("{}there is no text of {}, for example {example:?}", of_file(file.as_deref()), counted(*missing, "judged query"))]
     MissingQueries {
@@ -279,6 +282,7 @@ impl Explain for DatasetError {
             Self::TwoFiles { .. } => {
                 Some("name the files or the folder of one collection, or choose one split".into())
             }
+            Self::SeveralCollections(_) => Some("choose one of them as the split".into()),
             Self::MissingQueries { .. } => Some("give every judged query".into()),
             Self::Run(error) => error.remedy(),
             Self::Eval(error) => error.remedy(),
@@ -319,6 +323,7 @@ impl Explain for DatasetError {
             | Self::EmptyQuery(_)
             | Self::RepeatedId { .. }
             | Self::TwoFiles { .. }
+            | Self::SeveralCollections(_)
             | Self::UnknownQueries { .. }
             | Self::NoText(_)
             | Self::FewPassages { .. }

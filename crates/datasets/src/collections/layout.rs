@@ -49,7 +49,7 @@ enum Role {
 }
 
 /// A pattern of paths, and what they hold. `{split}` stands for a part of a name, which is the split unless
-/// the rule names one, and `*` for any part.
+/// the rule names one, `#` for a number, and `*` for any part.
 struct Rule(Role, &'static str, Option<&'static str>);
 
 impl Layout {
@@ -64,12 +64,18 @@ impl Layout {
                 Rule(Qrels, "qrels/{split}.jsonl", None),
                 // On Hugging Face they are a repository of their own.
                 Rule(Qrels, "*-qrels/{split}.tsv", None),
-                // As Parquet there; MTEB calls the folder of judgments default.
+                // As Parquet there; MTEB calls the folder of judgments default, and has folders of languages.
+                Rule(Corpus, "corpus/{split}-#-of-*.parquet", None),
                 Rule(Corpus, "corpus/*.parquet", None),
+                Rule(Corpus, "*-corpus/{split}-#-of-*.parquet", None),
+                Rule(Corpus, "*-corpus/*.parquet", None),
+                Rule(AllQueries, "queries/{split}-#-of-*.parquet", None),
                 Rule(AllQueries, "queries/*.parquet", None),
-                Rule(Qrels, "qrels/{split}-*-of-*.parquet", None),
-                Rule(Qrels, "default/{split}-*-of-*.parquet", None),
-                Rule(Qrels, "*-qrels/{split}-*-of-*.parquet", None),
+                Rule(AllQueries, "*-queries/{split}-#-of-*.parquet", None),
+                Rule(AllQueries, "*-queries/*.parquet", None),
+                Rule(Qrels, "qrels/{split}-#-of-*.parquet", None),
+                Rule(Qrels, "default/{split}-#-of-*.parquet", None),
+                Rule(Qrels, "*-qrels/{split}-#-of-*.parquet", None),
                 Rule(Qrels, "qrels/{split}.parquet", None),
                 // Without the name of a split.
                 Rule(Qrels, "qrels.jsonl", Some("test")),
@@ -113,8 +119,8 @@ impl Layout {
                 Rule(Qrels, "{split}/qrels.tsv", None),
             ],
             Self::Bright => &[
-                Rule(Corpus, "documents/{split}-*-of-*.parquet", None),
-                Rule(Examples, "examples/{split}-*-of-*.parquet", None),
+                Rule(Corpus, "documents/{split}-#-of-*.parquet", None),
+                Rule(Examples, "examples/{split}-#-of-*.parquet", None),
             ],
             Self::Tevatron => &[Rule(Corpus, "corpus.jsonl", None), Rule(Examples, "{split}.jsonl", None)],
             Self::T2ranking => &[
@@ -134,7 +140,8 @@ impl Layout {
 
     /// The names of its files, in words.
     fn names(self) -> String {
-        let names = self.rules().iter().map(|Rule(_, pattern, _)| pattern.replace("{split}", "SPLIT"));
+        let name = |pattern: &str| pattern.replace("{split}", "SPLIT").replace('#', "*");
+        let names = self.rules().iter().map(|Rule(_, pattern, _)| name(pattern));
         names.collect::<Vec<_>>().join(", ")
     }
 
@@ -175,7 +182,7 @@ pub(crate) fn find_sources(
 ) -> Result<Sources, DatasetError> {
     let rules: Vec<(&Rule, Regex)> =
         layout.rules().iter().filter_map(|rule| Some((rule, rule.pattern()?))).collect();
-    let (mut sources, mut splits) = (Sources::default(), BTreeSet::new());
+    let mut files = Vec::new();
     let named: Vec<Input> = paths.iter().map(Input::parse).collect();
     for input in expand(paths)? {
         let name = plain_path(&input);
@@ -190,6 +197,16 @@ pub(crate) fn find_sources(
             }
             continue;
         };
+        files.push((role, split, input));
+    }
+    if layout == Layout::Beir {
+        take_sets(&mut files);
+    }
+    if only.is_none() {
+        check_one_collection(&files)?;
+    }
+    let (mut sources, mut splits) = (Sources::default(), BTreeSet::new());
+    for (role, split, input) in files {
         if !split.is_empty() {
             splits.insert(split.clone());
         }
@@ -209,6 +226,35 @@ pub(crate) fn find_sources(
     }
     sources.corpus.sort_by_key(part);
     Ok(sources)
+}
+
+/// The names of the splits or tasks that files of a role belong to.
+fn names_of(files: &[(Role, String, Input)], role: Role) -> BTreeSet<&str> {
+    let of_role = files.iter().filter(|(of, name, _)| *of == role && !name.is_empty());
+    of_role.map(|(_, name, _)| name.as_str()).collect()
+}
+
+/// Several names of Parquet files in one folder are those of sets, as in NanoBEIR, and each set is a split. A
+/// lone name is that of the folder or of a split, and the file holds what it holds for all splits.
+fn take_sets(files: &mut [(Role, String, Input)]) {
+    for (role, of_set) in [(Role::Corpus, Role::Corpus), (Role::AllQueries, Role::Queries)] {
+        let are_sets = names_of(files, role).len() > 1;
+        for (found, name, _) in files.iter_mut().filter(|(found, ..)| *found == role) {
+            match are_sets && !name.is_empty() {
+                true => *found = of_set,
+                false => name.clear(),
+            }
+        }
+    }
+}
+
+/// Refuses the collections of several splits or tasks, of which one has to be chosen.
+fn check_one_collection(files: &[(Role, String, Input)]) -> Result<(), DatasetError> {
+    let names = names_of(files, Role::Corpus);
+    if names.len() < 2 {
+        return Ok(());
+    }
+    Err(DatasetError::SeveralCollections(names.into_iter().map(str::to_owned).collect()))
 }
 
 /// The number of a part: `docs-10.jsonl` comes after `docs-9.jsonl`.
@@ -274,7 +320,8 @@ fn plain_path(input: &Input) -> String {
 impl Rule {
     fn pattern(&self) -> Option<Regex> {
         let escaped =
-            regex::escape(self.1).replace(r"\{split\}", "(?<split>[^/]+?)").replace(r"\*", "[^/]*?");
+            regex::escape(self.1).replace(r"\{split\}", "(?<split>[^/]+?)").replace(r"\#", r"\d+");
+        let escaped = escaped.replace(r"\*", "[^/]*?");
         Regex::new(&format!("(?:^|/){escaped}$")).ok()
     }
 
@@ -390,6 +437,56 @@ mod tests {
         ));
     }
 
+    /// As NanoBEIR has them.
+    #[test]
+    fn sets_of_one_folder_are_splits() {
+        let mut names = Vec::new();
+        for set in ["NanoNQ", "NanoNQ-de"] {
+            for kind in ["corpus", "queries", "qrels"] {
+                names.push(format!("{kind}/{set}-00000-of-00001.parquet"));
+            }
+        }
+        let files = folder(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let find = |only| find_sources(Layout::Beir, &[files.path().to_owned()], only);
+        let names = ["NanoNQ".to_owned(), "NanoNQ-de".to_owned()];
+        let message = find(None).unwrap_err().to_string();
+        assert_eq!(message, "there are several collections: NanoNQ, NanoNQ-de");
+        for set in &names {
+            let sources = find(Some(set)).unwrap();
+            let name = Some(format!("{set}-00000-of-00001.parquet"));
+            let of_split = &sources.splits[set];
+            assert_eq!((sources.splits.len(), sources.all_queries), (1, None));
+            for found in [sources.corpus.first(), of_split.queries.as_ref(), of_split.qrels.as_ref()] {
+                assert_eq!(found.and_then(|input| input.plain_name()).map(str::to_owned), name);
+            }
+        }
+        assert!(matches!(find(Some("NanoQ")), Err(DatasetError::NoSplit { found, .. }) if found == names));
+        // A folder of one set is read as any other.
+        let one = [files.path().join("corpus/NanoNQ-00000-of-00001.parquet")];
+        assert_eq!(find_sources(Layout::Beir, &one, None).unwrap().corpus.len(), 1);
+    }
+
+    /// As MTEB has languages.
+    #[test]
+    fn folders_of_languages_belong_to_beir() {
+        let files = folder(&[
+            "ar-corpus/test-00000-of-00001.parquet",
+            "ar-queries/test-00000-of-00001.parquet",
+            "ar-qrels/test-00000-of-00001.parquet",
+            "de-corpus/corpus.parquet",
+        ]);
+        let folders = ["ar-corpus", "ar-queries", "ar-qrels"].map(|name| files.path().join(name));
+        for only in [None, Some("test")] {
+            let sources = find_sources(Layout::Beir, &folders, only).unwrap();
+            assert!(sources.corpus.len() == 1 && sources.all_queries.is_some());
+            assert!(sources.splits["test"].qrels.is_some());
+        }
+        assert!(matches!(
+            find_sources(Layout::Beir, &[files.path().to_owned()], None),
+            Err(DatasetError::TwoFiles { what: "collection", .. })
+        ));
+    }
+
     #[test]
     fn a_collection_is_one() {
         let parts = folder(&["docs-9.jsonl.gz", "docs-10.jsonl.gz"]);
@@ -399,7 +496,8 @@ mod tests {
 
         let tasks = folder(&["documents/pony-0-of-1.parquet", "documents/aops-0-of-1.parquet"]);
         let paths = [tasks.path().to_owned()];
-        assert!(matches!(find_sources(Layout::Bright, &paths, None), Err(DatasetError::TwoFiles { .. })));
+        let several = find_sources(Layout::Bright, &paths, None);
+        assert!(matches!(several, Err(DatasetError::SeveralCollections(names)) if names == ["aops", "pony"]));
         assert_eq!(find_sources(Layout::Bright, &paths, Some("pony")).unwrap().corpus.len(), 1);
 
         let two = folder(&["a/corpus.jsonl", "b/corpus.jsonl", "a/qrels/test.tsv", "b/qrels/test.tsv"]);
