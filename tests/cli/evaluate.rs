@@ -26,7 +26,8 @@ fn a_query_is_no_hit_of_itself() {
     workspace.write("one.run", "a Q0 a 1 3 x\na Q0 b 2 2 x\nb Q0 a 1 1 x\n");
     workspace.write("two.run", "a Q0 b 1 3 x\nb Q0 b 1 2 x\nb Q0 c 2 1 x\n");
     let values = |flags: &str| {
-        let done = workspace.runs(&format!("eval one.run two.run --qrels qrels.txt -m RR --format csv -q {flags}"));
+        let done =
+            workspace.runs(&format!("eval one.run two.run --qrels qrels.txt -m RR --format csv -q {flags}"));
         done.stdout
     };
     assert_eq!(values(""), "run,query,RR\none.run,all,0.75\ntwo.run,all,0.5\n");

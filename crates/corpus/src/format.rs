@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::de::IgnoredAny;
+use serde::Deserializer as _;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use toller_files::InputReader;
 use toller_ir::Remedy;
 
@@ -93,6 +94,15 @@ impl Sniff {
             && (matches!(parse(text), Some(Ok(_))) || goes_on(parse(text)))
     }
 
+    /// Whether the JSON object with which the file begins has this field, as far as the beginning of the file
+    /// shows.
+    pub(crate) fn first_object_has(&self, name: &str) -> bool {
+        let mut search = FieldSearch { name, found: false };
+        // The object may be cut off after the field.
+        let _ = serde_json::Deserializer::from_str(&self.text).deserialize_map(&mut search);
+        search.found
+    }
+
     /// Whether the file begins as a JSON object of objects does, in which other programs keep runs and
     /// judgments.
     pub(crate) fn nests_objects(&self) -> bool {
@@ -145,6 +155,28 @@ impl Sniff {
             found: first,
             candidates: candidates.iter().map(|format| name(*format)).collect(),
         }
+    }
+}
+
+/// Looks for a field of a JSON object.
+struct FieldSearch<'a> {
+    name: &'a str,
+    found: bool,
+}
+
+impl<'de> Visitor<'de> for &mut FieldSearch<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(field) = fields.next_key::<String>()? {
+            self.found |= field == self.name;
+            fields.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
     }
 }
 

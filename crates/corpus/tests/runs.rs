@@ -107,6 +107,38 @@ fn dpr_results() -> Outcome {
     Ok(())
 }
 
+/// As Contriever, Self-RAG and their descendants write them.
+#[test]
+fn dpr_results_may_be_one_a_line() -> Outcome {
+    let lines = "{\"id\": 7, \"question\": \"q\", \"answers\": [\"x\"], \"ctxs\": [{\"id\": \"1\", \"title\": \"t\", \"text\": \"b\", \"score\": \"1.5\"}]}\n\
+                 {\"question\": \"r\", \"ctxs\": [{\"id\": \"2\", \"text\": \"c\", \"score\": \"2\"}]}\n";
+    let expected = [("0", "1", 1.5), ("1", "2", 2.0)];
+    assert_eq!(entries(&run(lines)?), expected);
+    // The first question is longer than what detection looks at.
+    let long = lines.replace("\"b\"", &format!("\"{}\"", "b".repeat(100_000)));
+    assert_eq!(entries(&run(long)?), expected);
+    let bad = format!("{lines}{{\"question\": \"s\"}}\n{{\"ctxs\": [{{\"id\": 3, \"score\": 1}}]}}\n");
+    let error = assert_error(run(&bad), &["run.txt, record 3: malformed record", "missing field `ctxs`"]);
+    assert!(!error.remedy().unwrap().to_string().contains("columns"), "{:?}", error.remedy());
+    let (good, skipped) = read_run_from(open("run.txt", &bad), &skipping())?;
+    assert_eq!((entries(&good)[2], skipped.total()), (("3", "3", 1.0), 1));
+
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("test.jsonl"), &bad)?;
+    let input = [Input::parse(folder.path().join("test.jsonl"))];
+    let mut ids = Vec::new();
+    let read = read_dpr_results(&input, &skipping(), |result| ids.push(result.query.id));
+    // The last question has no text.
+    assert_error(read, &["record 4", "null as the question"]);
+    fs::write(folder.path().join("test.jsonl"), lines)?;
+    ids.clear();
+    read_dpr_results(&input, &ReadOptions::default(), |result| ids.push(result.query.id))?;
+    assert_eq!(ids, ["0", "1"]);
+    // A query's text may have the name of the field.
+    assert_eq!(entries(&run("{\"q\": [\"ctxs\"]}")?), [("q", "ctxs", -1.0)]);
+    Ok(())
+}
+
 /// DPR, EntityQuestions and Pyserini count the first k of the list.
 #[test]
 fn the_rank_of_dprs_passages_is_their_position() -> Outcome {

@@ -294,7 +294,8 @@ fn queries_that_are_passages_are_counted() {
     let splits = [("qrels/dev.tsv", judgments), ("qrels/test.tsv", judgments)];
     let input = folder(&[BEIR_CORPUS, queries, splits[0], splits[1]]);
     assert_eq!(read(Layout::Beir, &[input.path().to_owned()], None).own_passages, 1);
-    let files = [("collection.tsv", "7\ttext\n"), ("queries.dev.tsv", "7\tq\n"), ("qrels.dev.tsv", "7\t0\t7\t1\n")];
+    let files =
+        [("collection.tsv", "7\ttext\n"), ("queries.dev.tsv", "7\tq\n"), ("qrels.dev.tsv", "7\t0\t7\t1\n")];
     let numbered = folder(&files);
     assert_eq!(read(Layout::Msmarco, &[numbered.path().to_owned()], None).own_passages, 0);
 }

@@ -9,7 +9,9 @@ use toller_corpus::Score;
 use toller_files::FileError;
 use toller_ir::{Hit, Qrels, Query, Run, SearchResponse, Searcher, Setting, counted};
 use toller_mining::{Choice, Count, Format, Pooled, ScoreRule, Selection};
-use toller_pipeline::{DocumentLists, MineJob, Mining, QueryFilter, QueryHits, RerankScores, Scored, SearchJob, positives};
+use toller_pipeline::{
+    DocumentLists, MineJob, Mining, QueryFilter, QueryHits, RerankScores, Scored, SearchJob, positives,
+};
 
 use crate::args::choice::by_name;
 use crate::args::filter::RemoveQueryArgs;

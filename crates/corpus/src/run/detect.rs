@@ -23,7 +23,8 @@ named! {
         Tevatron = "tevatron",
         /// DuReader-retrieval's four tab-separated columns: the query's text, document, rank, score.
         DuReader = "dureader",
-        /// DPR's JSON array of `{"question", "ctxs": [{"id", "score"}]}`; query identifiers are positions.
+        /// DPR's JSON objects `{"question", "ctxs": [{"id", "score"}]}`, in one array or one after another; query
+        /// identifiers are positions.
         Dpr = "dpr",
         /// DuReader-retrieval's predictions: one JSON object of lists of documents, best first.
         DuReaderJson = "dureader-json",
@@ -50,6 +51,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
     }
     match sniff.json() {
         Some(Shape::Array) => return Ok(RunFormat::Dpr),
+        Some(Shape::Object) if sniff.first_object_has("ctxs") => return Ok(RunFormat::Dpr),
         Some(Shape::Object) if sniff.nests_objects() => {
             return Err(sniff.unsupported(
                 "runs are not read from a JSON object of objects, as pytrec_eval and ranx keep them",

@@ -1,4 +1,4 @@
-//! DPR's retrieval results: a JSON array of questions, each with its passages, best first.
+//! DPR's retrieval results: questions as JSON objects, each with its passages, best first.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::queries::{QueriesOfFile, row_prefix, stems};
 use crate::run::builder::RunBuilder;
 use crate::run::detect::{RunFormat, detect};
 use crate::run::json::document;
-use crate::text::{Loose, Owned, Shape, for_each_element, parse_score};
+use crate::text::{Loose, ObjectReader, Owned, parse_record, parse_score};
 
 /// What newer versions of DPR put before the numbers of Wikipedia's passages.
 const WIKIPEDIA: &str = "wiki:";
@@ -48,7 +48,27 @@ struct Context {
     score: Owned<Loose<'static>>,
 }
 
-/// Reads the array as a run. The identifiers of queries are their positions from zero, as
+const EXPECTED: &str = "a JSON object with ctxs, a list of objects";
+
+/// Reads a question from each object, in one array or one after another, and gives it to `take`, with its place.
+/// An object that is bad is given as its error.
+fn for_each_question(
+    reader: InputReader,
+    max_bytes: usize,
+    mut take: impl FnMut(&Place, Result<Question, CorpusError>) -> Result<(), CorpusError>,
+) -> Result<(), CorpusError> {
+    let mut objects = ObjectReader::new(reader, max_bytes);
+    loop {
+        let question = match objects.advance() {
+            Ok(false) => return Ok(()),
+            Ok(true) => parse_record(objects.text(), EXPECTED).map_err(|wrong| wrong.at(objects.place())),
+            Err(error) => Err(error),
+        };
+        take(&objects.place(), question)?;
+    }
+}
+
+/// Reads the questions as a run. The identifiers of queries are their positions from zero, as
 /// [`read_queries`](crate::read_queries) numbers DPR's questions.
 ///
 /// The rank of a passage is its position. So a score that is not below the one before it becomes the next
@@ -58,7 +78,11 @@ pub(crate) fn read_dpr(
     max_bytes: usize,
     builder: &mut RunBuilder,
 ) -> Result<(), CorpusError> {
-    for_each_element(reader, "dpr", Shape::Array, max_bytes, |place: Place, _, question: Question| {
+    for_each_question(reader, max_bytes, |place, question| {
+        let question = match question {
+            Ok(question) => question,
+            Err(error) => return builder.skip(error),
+        };
         let record = place.position.number();
         let query = (record - 1).to_string();
         let mut above = f64::INFINITY;
@@ -98,18 +122,16 @@ pub fn read_dpr_results(
             ));
         }
         let (first, prefix) = (count, row_prefix(stem.filter(|_| inputs.len() > 1)));
-        for_each_element(
-            reader,
-            "dpr",
-            Shape::Array,
-            options.max_line_bytes,
-            |place: Place, _, found: Question| {
-                let row = format!("{prefix}{}", place.position.number() - 1);
-                count += 1;
-                take(result(row, found, &place, options, &mut skipped)?);
-                Ok(())
-            },
-        )?;
+        for_each_question(reader, options.max_line_bytes, |place, found| {
+            let found = match found {
+                Ok(found) => found,
+                Err(error) => return skipped.take(error, options.skip_bad_lines),
+            };
+            let row = format!("{prefix}{}", place.position.number() - 1);
+            count += 1;
+            take(result(row, found, place, options, &mut skipped)?);
+            Ok(())
+        })?;
         let name = stem.map_or_else(|| input.to_string(), str::to_owned);
         files.push(QueriesOfFile { name, places: first..count });
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use toller_ir::in_words_of_json_line;
 
 use crate::error::{BadKind, Wrong, excerpt};
@@ -165,6 +165,17 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 }
 
+/// A record of a JSON file.
+pub(crate) fn parse_record<T: DeserializeOwned>(record: &str, expected: &str) -> Result<T, Wrong> {
+    serde_json::from_str(record).map_err(|error| not_json(record, error, expected))
+}
+
+fn not_json(record: &str, error: serde_json::Error, expected: &str) -> Wrong {
+    // The place of the record has its line.
+    let said = in_words_of_json_line(error);
+    Wrong::new(BadKind::Malformed, format!("{} ({said})", excerpt(record.as_bytes())), expected)
+}
+
 /// The fields of a JSON object.
 #[derive(Debug)]
 pub(crate) struct Object<'de>(Vec<(Loose<'de>, Loose<'de>)>);
@@ -172,11 +183,7 @@ pub(crate) struct Object<'de>(Vec<(Loose<'de>, Loose<'de>)>);
 impl<'de> Object<'de> {
     /// The object on a line.
     pub(crate) fn parse(line: &'de str, expected: &str) -> Result<Self, Wrong> {
-        serde_json::from_str(line).map_err(|error| {
-            // The place of the record has its line.
-            let said = in_words_of_json_line(error);
-            Wrong::new(BadKind::Malformed, format!("{} ({said})", excerpt(line.as_bytes())), expected)
-        })
+        serde_json::from_str(line).map_err(|error| not_json(line, error, expected))
     }
 
     /// Takes the fields with these names. If several of them are there and not null, the first name counts.

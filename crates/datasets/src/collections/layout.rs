@@ -319,8 +319,7 @@ fn plain_path(input: &Input) -> String {
 
 impl Rule {
     fn pattern(&self) -> Option<Regex> {
-        let escaped =
-            regex::escape(self.1).replace(r"\{split\}", "(?<split>[^/]+?)").replace(r"\#", r"\d+");
+        let escaped = regex::escape(self.1).replace(r"\{split\}", "(?<split>[^/]+?)").replace(r"\#", r"\d+");
         let escaped = escaped.replace(r"\*", "[^/]*?");
         Regex::new(&format!("(?:^|/){escaped}$")).ok()
     }
@@ -470,10 +469,8 @@ mod tests {
     #[test]
     fn folders_of_languages_belong_to_beir() {
         let files = folder(&[
-            "ar-corpus/test-00000-of-00001.parquet",
-            "ar-queries/test-00000-of-00001.parquet",
-            "ar-qrels/test-00000-of-00001.parquet",
-            "de-corpus/corpus.parquet",
+            "ar-corpus/test-00000-of-00001.parquet", "ar-queries/test-00000-of-00001.parquet",
+            "ar-qrels/test-00000-of-00001.parquet", "de-corpus/corpus.parquet",
         ]);
         let folders = ["ar-corpus", "ar-queries", "ar-qrels"].map(|name| files.path().join(name));
         for only in [None, Some("test")] {
