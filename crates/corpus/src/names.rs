@@ -31,14 +31,14 @@ struct Usual {
 }
 
 /// The names of a passage's fields. The passages of MS MARCO v2 have a `pid`, and the `docid` of their
-/// document.
+/// document; those of version 2.1, `docid` and `segment`.
 const PASSAGE: Usual = Usual {
     id: &[
         "_id", "id", "pid", "docid", "doc_id", "doc-id", "docno", "passage_id", "passage-id", "doc_key",
         "document_id", "corpus_id", "corpus-id",
     ],
     title: &["title"],
-    text: &["text", "contents", "document_text", "passage", "paragraph", "body"],
+    text: &["text", "contents", "document_text", "passage", "paragraph", "body", "segment", "content"],
 };
 
 /// The names of a query's fields.

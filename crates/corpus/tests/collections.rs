@@ -25,6 +25,10 @@ fn jsonl_takes_every_name_of_a_field() -> Outcome {
         r#"{"pid": "p", "passage": "of MS MARCO v2", "spans": "(0,1)", "docid": "no"}"#,
         "\n",
         r#"{"docid": "f", "body": "b", "headings": "h"}"#,
+        "\n",
+        r#"{"docid": "f#0", "title": "T", "headings": "h", "segment": "of MS MARCO v2.1", "start_char": 0}"#,
+        "\n",
+        r#"{"id": "g", "content": "c"}"#,
         "\n\n",
     );
     let expected = [
@@ -34,6 +38,8 @@ fn jsonl_takes_every_name_of_a_field() -> Outcome {
         passage("d", "", "first name counts"),
         passage("p", "", "of MS MARCO v2"),
         passage("f", "", "b"),
+        passage("f#0", "T", "of MS MARCO v2.1"),
+        passage("g", "", "c"),
     ];
     assert_eq!(passages("corpus.jsonl", lines)?, expected);
     assert_eq!(passages("anything", lines)?, expected, "by content");

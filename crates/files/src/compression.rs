@@ -42,7 +42,7 @@ const MAGIC: [(Compression, &[u8]); 3] = [
 ];
 
 /// The endings of compressions and archives that are not written.
-const OTHERS: [&str; 9] = ["7z", "br", "bz2", "lz4", "lzma", "rar", "tar", "tgz", "zip"];
+const OTHERS: [&str; 10] = ["7z", "br", "bz2", "lz4", "lzma", "rar", "tar", "tgz", "z", "zip"];
 
 /// Files that users pass by mistake, and how to get the data out.
 fn unsupported(head: &[u8]) -> Option<&'static str> {
@@ -52,6 +52,7 @@ fn unsupported(head: &[u8]) -> Option<&'static str> {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
             Some("it is compressed by bzip2: decompress it (bunzip2), or recompress it as gzip, zstd or xz")
         }
+        [0x1f, 0x9d, ..] => Some("it is compressed by compress: decompress it (uncompress, or gzip -d)"),
         _ => None,
     }
 }

@@ -128,7 +128,12 @@ fn a_compressed_name_with_nothing_in_it_is_truncated() -> Result<(), Box<dyn Err
 
 #[test]
 fn archives_are_named() {
-    for (bytes, word) in [(&b"PK\x03\x04rest of it"[..], "unzip"), (b"BZh91AY&SY and more", "bunzip2")] {
+    let refused: [(&[u8], &str); 3] = [
+        (b"PK\x03\x04rest of it", "unzip"),
+        (b"BZh91AY&SY and more", "bunzip2"),
+        (b"\x1f\x9d\x90\x61\xc4", "compressed by compress: decompress it (uncompress, or gzip -d)"),
+    ];
+    for (bytes, word) in refused {
         let error = InputReader::from_reader(Input::Stdin, bytes).err().unwrap().to_string();
         assert!(error.contains(word) && error.contains("standard input"), "{error}");
     }

@@ -47,7 +47,7 @@ pub static METHODS: [Method; 12] = {
         method(
             "mr-tydi-script",
             &[],
-            "Scores from -1/2 to 1/2: the script of Mr. TyDi's authors, and Pyserini",
+            "Scores from -1/2 to 1/2: the script of Mr. TyDi's authors, and Pyserini's normalization",
             (Scaled(Centred), Minimum, Sum),
         ),
         method("z-score", &["zscore"], "Scores with mean 0 and deviation 1", (Scaled(ZScore), Minimum, Sum)),
