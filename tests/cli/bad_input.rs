@@ -279,10 +279,10 @@ fn bad_runs_and_judgments_are_refused() {
     let cases: [(&str, &str, &[&str]); 5] = [
         (
             "run.json",
-            "{\"q1\": {\"d1\": 0.5}}",
+            "{\"q1\": {\"d1\": {\"score\": 0.5}}}",
             &[
-                "run.json: runs are not read from a JSON object of objects",
-                "hint: write the run in TREC's form",
+                "run.json: a JSON object of objects that are not scores of documents",
+                "hint: write each query",
             ],
         ),
         ("nan.txt", "q1 Q0 d1 1 nan x\n", &["nan.txt, line 1: bad number: found \"nan\"", "hint:"]),
@@ -301,7 +301,7 @@ fn bad_runs_and_judgments_are_refused() {
     workspace.write("bad-qrels.txt", "q1 0 d1 1\nq1 0 d2 one\n");
     workspace.toller("eval --qrels bad-qrels.txt run.txt").fails(1, &["bad-qrels.txt, line 2", "hint:"]);
     for (content, says) in [
-        ("{\"q1\": {\"d1\": 1}}", "judgments are not read from a JSON object of objects"),
+        ("{\"q1\": {\"d1\": [1]}}", "a JSON object of objects that are not grades"),
         ("query-id,corpus-id,score\nq1,d1,1\n", "judgments are not read from CSV"),
     ] {
         workspace.write("other-qrels", content);

@@ -103,17 +103,24 @@ impl Sniff {
         search.found
     }
 
-    /// Whether the file begins as a JSON object of objects does, in which other programs keep runs and
-    /// judgments.
+    /// Whether the file begins as a JSON object of objects does.
     pub(crate) fn nests_objects(&self) -> bool {
-        let begins = || {
-            let rest = self.text.trim_start().strip_prefix('{')?;
-            let mut keys = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-            keys.next()?.ok()?;
-            let value = rest.get(keys.byte_offset()..)?.trim_start().strip_prefix(':')?;
-            Some(value.trim_start().starts_with('{'))
-        };
-        begins().unwrap_or_default()
+        first_value(&self.text).is_some_and(|value| value.starts_with('{'))
+    }
+
+    /// Whether the file is one JSON object of objects of numbers, as far as its beginning shows: other programs
+    /// keep runs and judgments so.
+    pub(crate) fn nests_numbers(&self) -> bool {
+        let is_number = |value: &str| value.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        let is_empty =
+            |inner: &str| inner.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('}'));
+        let mut objects = serde_json::Deserializer::from_str(&self.text).into_iter::<IgnoredAny>();
+        // An object that is cut off or has an error may be the only one.
+        let is_one = objects.next().is_none_or(|first| first.is_err())
+            || self.text.get(objects.byte_offset()..).is_none_or(|rest| rest.trim().is_empty());
+        is_one
+            && first_value(&self.text)
+                .is_some_and(|inner| is_empty(inner) || first_value(inner).is_some_and(is_number))
     }
 
     /// The error that the file has a form that is not read.
@@ -156,6 +163,14 @@ impl Sniff {
             candidates: candidates.iter().map(|format| name(*format)).collect(),
         }
     }
+}
+
+/// The text from the first value of the JSON object with which `text` begins.
+fn first_value(text: &str) -> Option<&str> {
+    let rest = text.trim_start().strip_prefix('{')?;
+    let mut keys = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+    keys.next()?.ok()?;
+    Some(rest.get(keys.byte_offset()..)?.trim_start().strip_prefix(':')?.trim_start())
 }
 
 /// Looks for a field of a JSON object.

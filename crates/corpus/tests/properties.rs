@@ -17,7 +17,7 @@ use toller_corpus::{
 const WORDS: &str = concat!(
     r#"" ' [ ] { } : , \ \u - 0 1 1.5 NaN # id text title qid pid Q0 中 {"id":"a","text":"b"} "#,
     r#"<doc> </doc> <docno> <text> <top> </top> <num> <title> <![CDATA[ ]]> <!-- &amp; &#x ; "#,
-    r#"<doc><docno>a</docno><text>b</text></doc> [{"question":"a"}] [{"ctxs":[]}]"#
+    r#"<doc><docno>a</docno><text>b</text></doc> [{"question":"a"}] [{"ctxs":[]}] {"a":{"b":1}} {"a":{"b":2,"c":"x"}}"#
 );
 
 /// Identifiers, some of which begin as JSON does.

@@ -27,6 +27,21 @@ fn every_format_says_the_same() -> Outcome {
     let jsonl = "{\"query-id\": 1, \"corpus-id\": \"a\", \"score\": 1}\n{\"query-id\": \"1\", \"corpus-id\": \"b\", \"score\": -1.0}\n\
                  {\"query-id\": \"2\", \"corpus-id\": \"a\", \"score\": 0}\n";
     assert_eq!(triples(&qrels(jsonl)?), expected());
+    let json = "{\"1\": {\"a\": 1, \"b\": -1.0}, \"2\": {\"a\": 0}}";
+    assert_eq!(triples(&qrels(json)?), expected());
+    assert_eq!(triples(&qrels(json.replace(' ', "\n"))?), expected());
+    Ok(())
+}
+
+#[test]
+fn bad_grades_by_document_and_query() -> Outcome {
+    let bad = "{\"1\": {\"a\": 1}, \"2\": {\"a\": 0.5, \"b\": 1, \"b\": 2}}";
+    assert_error(qrels(bad), &["qrels.txt, record 2: bad number: found the number 0.5 as the grade"]);
+    let (good, skipped) = read_qrels_from(open("q", bad), &skipping())?;
+    assert_eq!((triples(&good).len(), skipped.total()), (2, 2));
+    let twice = &skipped.examples()[1];
+    assert!(twice.found.contains("which have grade 1 on record 2"), "{twice}");
+    assert_error(qrels("{\"1\": {\"a\": {\"n\": 1}}}"), &["objects that are not grades"]);
     Ok(())
 }
 

@@ -87,6 +87,36 @@ fn dureader_runs_and_predictions() -> Outcome {
     Ok(())
 }
 
+/// As pytrec_eval, BEIR and ranx keep them.
+#[test]
+fn scores_by_document_and_query() -> Outcome {
+    let content = "{\"q1\": {\"b\": 0.5, \"a\": 2}, \"q2\": {}, \"q3\": {\"7\": -1e-3}}\n";
+    let expected = [("q1", "b", 0.5), ("q1", "a", 2.0), ("q3", "7", -0.001)];
+    assert_eq!(entries(&run(content)?), expected);
+    assert_eq!(entries(&run(content.replace(' ', "\n  "))?), expected);
+    assert_eq!(entries(&run(content.replacen("q1", "q0\": {}, \"q1", 1))?), expected);
+    // Longer than what detection looks at.
+    let many: Vec<String> = (0..10_000).map(|at| format!("\"d{at}\": {at}.5")).collect();
+    assert_eq!(entries(&run(format!("{{\"q\": {{{}}}}}", many.join(", ")))?).len(), 10_000);
+
+    let bad = "{\"q1\": {\"a\": 1}, \"q2\": {\"b\": null, \"c\": 3, \"c\": 4, \"\": 2}}";
+    assert_error(run(bad), &["run.txt, record 2: bad number: found null as the score"]);
+    let (good, skipped) = read_run_from(open("r", bad), &skipping())?;
+    assert_eq!(entries(&good), [("q1", "a", 1.0), ("q2", "c", 3.0)]);
+    let kinds = [BadKind::EmptyId, BadKind::BadNumber, BadKind::DuplicateHit];
+    assert_eq!(skipped.counts().collect::<Vec<_>>(), kinds.map(|kind| (kind, 1)));
+    assert_error(
+        run("{\"q1\": {\"a\": 1},\n\"q2\": {\"a\": NaN}}"),
+        &["run.txt: not readable as json", "line 2"],
+    );
+    assert_error(run("{\"q1\": {\"a\": 1}, \"q2\": [\"a\"]}"), &["not readable as json"]);
+    assert_error(run("{}"), &["no hits found"]);
+    // Other objects of objects, and objects one a line.
+    assert_error(run("{\"default\": {\"test\": {\"q\": {\"d\": 1}}}}"), &["objects that are not scores"]);
+    assert_error(run("{\"a\": {\"n\": 1}}\n{\"a\": {\"n\": 2}}\n"), &["objects that are not scores"]);
+    Ok(())
+}
+
 #[test]
 fn dpr_results() -> Outcome {
     let content = r#"[{"question": "q", "answers": ["x"], "ctxs": [{"id": "wiki:1", "title": "t", "text": "…", "score": "81.5"}, {"id": 2, "score": 80}]},

@@ -26,7 +26,7 @@ use crate::ui::Ui;
 /// baseline is the first run, unless --baseline names another. --data writes the numbers as CSV and JSON.
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {
-    /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 

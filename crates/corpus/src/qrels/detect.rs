@@ -18,6 +18,8 @@ named! {
         /// One JSON object a line: `query-id`, `corpus-id`, `score`. Without other fields than the first two,
         /// the grade is 1.
         Jsonl = "jsonl",
+        /// One JSON object of objects: the grade of each document of each query, as pytrec_eval and ranx have it.
+        Json = "json",
         /// A Parquet file with the columns `query-id`, `corpus-id` and `score`, or only the first two.
         Parquet = "parquet",
     }
@@ -60,10 +62,13 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
     let judgments: Vec<&str> = lines.into_iter().filter(|line| !line.trim_start().starts_with('#')).collect();
     // An identifier may begin as JSON does.
     if !judgments.first().is_some_and(|line| ends_in_grade(line)) {
+        if sniff.nests_numbers() {
+            return Ok(QrelsFormat::Json);
+        }
         if sniff.nests_objects() {
             return Err(sniff.unsupported(
-                "judgments are not read from a JSON object of objects, as pytrec_eval and ranx keep them",
-                "write them in TREC's form, as ranx does with qrels.save(\"qrels.trec\")",
+                "a JSON object of objects that are not grades of documents",
+                "write each query with its documents and their grades, {\"q1\": {\"d1\": 1}}",
             ));
         }
         if sniff.json() == Some(Shape::Object) {

@@ -7,12 +7,14 @@ use toller_files::{Input, InputReader};
 use toller_ir::{Position, Qrels};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::error::{BadKind, CorpusError, Wrong, excerpt, listed};
+use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt, listed};
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::parquet::file::ParquetFile;
 use crate::qrels::detect::{DOCUMENT, QUERY, QrelsFormat, detect, of_header};
-use crate::text::{LineReader, Loose, Object, header_index, parse_grade, tabs_or_spaces};
+use crate::text::{
+    Fields, LineReader, Loose, Object, Shape, for_each_element, header_index, parse_grade, tabs_or_spaces,
+};
 
 /// Reads relevance judgments. If `options` name no format, it is detected from the content and the name.
 ///
@@ -37,13 +39,13 @@ pub fn read_qrels_from(
     let sniff = Sniff::new(&mut reader)?;
     let format = options.format.map_or_else(|| detect(&sniff), Ok)?;
     let (mut judged, mut skipped) = (Judged::default(), SkipReport::default());
-    if format == QrelsFormat::Parquet {
-        ParquetFile::open(&reader)?.for_each_row(|fields, place| {
+    match format {
+        QrelsFormat::Parquet => ParquetFile::open(&reader)?.for_each_row(|fields, place| {
             let added = of_fields(fields).and_then(|judgment| judged.add(&judgment, place.position));
             added.or_else(|wrong| skipped.take(wrong.at(place), options.skip_bad_lines))
-        })?;
-    } else {
-        read_lines(reader, format, options, &mut judged, &mut skipped)?;
+        })?,
+        QrelsFormat::Json => read_grades(reader, options, &mut judged, &mut skipped)?,
+        _ => read_lines(reader, format, options, &mut judged, &mut skipped)?,
     }
     if judged.qrels.is_empty() {
         return Err(CorpusError::Empty { files: sniff.file, what: "judgments", after: skipped.after() });
@@ -90,6 +92,26 @@ fn read_lines(
             skipped.take(wrong.at(lines.place()), options.skip_bad_lines)?;
         }
     }
+}
+
+/// Reads an object of objects, the grade of each document of each query.
+fn read_grades(
+    reader: InputReader,
+    options: &ReadOptions<QrelsFormat>,
+    judged: &mut Judged,
+    skipped: &mut SkipReport,
+) -> Result<(), CorpusError> {
+    let take = |place: Place, query: String, documents: Fields| {
+        for (document, found) in documents.0 {
+            let added = grade(&found)
+                .and_then(|grade| judged.add(&((&*query).into(), document.into(), grade), place.position));
+            if let Err(wrong) = added {
+                skipped.take(wrong.at(place.clone()), options.skip_bad_lines)?;
+            }
+        }
+        Ok(())
+    };
+    for_each_element(reader, "json", Shape::Object, options.max_line_bytes, take)
 }
 
 /// A query, a document and a grade.
@@ -155,7 +177,7 @@ impl Layout {
         let (query, document, grade, width, expected) = match format {
             QrelsFormat::Beir => (0, 1, Some(2), 3, "3 columns: query, document, grade"),
             QrelsFormat::Pairs => (0, 1, None, 2, "2 columns: query, document"),
-            QrelsFormat::Trec | QrelsFormat::Jsonl | QrelsFormat::Parquet => {
+            QrelsFormat::Trec | QrelsFormat::Jsonl | QrelsFormat::Json | QrelsFormat::Parquet => {
                 (0, 2, Some(3), 4, "4 columns: query, iteration, document, grade")
             }
         };
@@ -204,15 +226,19 @@ fn of_fields(mut fields: Object<'_>) -> Result<Judgment<'static>, Wrong> {
         Err(_) if fields.names().count() == 2 => return Ok((query.into(), document.into(), 1)),
         score => score?,
     };
-    let grade = match &score {
+    Ok((query.into(), document.into(), grade(&score)?))
+}
+
+/// A grade, as a number or in a string.
+fn grade(found: &Loose<'_>) -> Result<i32, Wrong> {
+    let grade = match found {
         Loose::Integer(grade) => i32::try_from(*grade).ok(),
         // As tables that went through floating point have it.
         Loose::Float(grade) if grade.fract() == 0.0 && grade.abs() < 1e9 => Some(*grade as i32),
         Loose::String(text) => parse_grade(text),
         _ => None,
     };
-    let grade = grade.ok_or_else(|| bad_grade(score.describe()))?;
-    Ok((query.into(), document.into(), grade))
+    grade.ok_or_else(|| bad_grade(found.describe()))
 }
 
 fn bad_grade(found: String) -> Wrong {

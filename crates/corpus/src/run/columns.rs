@@ -34,7 +34,9 @@ pub(crate) fn read_lines(
             RunFormat::MsMarco => msmarco(line, number, builder),
             RunFormat::Tevatron => tevatron(line, number, builder),
             RunFormat::DuReader => dureader(line, number, builder),
-            RunFormat::Trec | RunFormat::Dpr | RunFormat::DuReaderJson => trec(line, number, builder),
+            RunFormat::Trec | RunFormat::Dpr | RunFormat::DuReaderJson | RunFormat::Json => {
+                trec(line, number, builder)
+            }
         };
         if let Err(wrong) = added {
             builder.wrong(wrong, number)?;

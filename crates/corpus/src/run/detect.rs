@@ -28,6 +28,8 @@ named! {
         Dpr = "dpr",
         /// DuReader-retrieval's predictions: one JSON object of lists of documents, best first.
         DuReaderJson = "dureader-json",
+        /// One JSON object of objects: the score of each document of each query, as pytrec_eval and ranx have it.
+        Json = "json",
     }
 }
 
@@ -52,10 +54,11 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
     match sniff.json() {
         Some(Shape::Array) => return Ok(RunFormat::Dpr),
         Some(Shape::Object) if sniff.first_object_has("ctxs") => return Ok(RunFormat::Dpr),
+        Some(Shape::Object) if sniff.nests_numbers() => return Ok(RunFormat::Json),
         Some(Shape::Object) if sniff.nests_objects() => {
             return Err(sniff.unsupported(
-                "runs are not read from a JSON object of objects, as pytrec_eval and ranx keep them",
-                "write the run in TREC's form, as ranx does with run.save(\"run.trec\")",
+                "a JSON object of objects that are not scores of documents",
+                "write each query with its documents and their scores, {\"q1\": {\"d1\": 0.5}}",
             ));
         }
         Some(Shape::Object) if is_partial(&lines) => {

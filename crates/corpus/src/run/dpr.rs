@@ -12,8 +12,8 @@ use crate::options::{ReadOptions, SkipReport};
 use crate::queries::{QueriesOfFile, row_prefix, stems};
 use crate::run::builder::RunBuilder;
 use crate::run::detect::{RunFormat, detect};
-use crate::run::json::document;
-use crate::text::{Loose, ObjectReader, Owned, parse_record, parse_score};
+use crate::run::json::{document, score};
+use crate::text::{Loose, ObjectReader, Owned, parse_record};
 
 /// What newer versions of DPR put before the numbers of Wikipedia's passages.
 const WIKIPEDIA: &str = "wiki:";
@@ -180,17 +180,4 @@ fn passage_id(id: &Loose<'_>) -> Result<String, Wrong> {
     let id = document(id)?;
     let number = id.strip_prefix(WIKIPEDIA).filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
     Ok(number.filter(|number| !number.is_empty()).map(str::to_owned).unwrap_or(id))
-}
-
-/// A number, or a number in a string, as DPR writes it.
-fn score(score: &Loose<'_>) -> Result<f64, Wrong> {
-    let number = match score {
-        Loose::Integer(number) => Some(*number as f64),
-        Loose::Float(number) => Some(*number),
-        Loose::String(text) => parse_score(text),
-        _ => None,
-    };
-    number.ok_or_else(|| {
-        Wrong::new(BadKind::BadNumber, format!("{} as the score", score.describe()), "a finite number")
-    })
 }

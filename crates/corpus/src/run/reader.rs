@@ -51,7 +51,7 @@ fn read(
         Some(format) => format,
         None => detect(&sniff)?,
     };
-    let is_json = matches!(format, RunFormat::Dpr | RunFormat::DuReaderJson);
+    let is_json = matches!(format, RunFormat::Dpr | RunFormat::DuReaderJson | RunFormat::Json);
     let position = if is_json { Position::Record } else { Position::Line };
     let keep_first = options.keep_first || options.skip_bad_lines;
     let mut builder = RunBuilder::new(sniff.file, position, options.skip_bad_lines, keep_first);
@@ -59,6 +59,7 @@ fn read(
     match format {
         RunFormat::Dpr => dpr::read_dpr(reader, max_bytes, &mut builder)?,
         RunFormat::DuReaderJson => json::read_dureader(reader, max_bytes, &mut builder)?,
+        RunFormat::Json => json::read_scores(reader, max_bytes, &mut builder)?,
         _ => columns::read_lines(reader, format, max_bytes, &mut builder)?,
     }
     let (run, skipped) = builder.finish()?;

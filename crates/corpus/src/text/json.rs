@@ -245,6 +245,33 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     }
 }
 
+/// The fields of a JSON object that is read from a stream, in their order, and repeated as they are there.
+pub(crate) struct Fields(pub(crate) Vec<(String, Loose<'static>)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::new();
+        while let Some((name, Owned(value))) = entries.next_entry()? {
+            fields.push((name, value));
+        }
+        Ok(Fields(fields))
+    }
+}
+
 /// A value that borrows nothing, for reading from a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Owned<T>(pub(crate) T);

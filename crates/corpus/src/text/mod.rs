@@ -17,7 +17,7 @@ pub(crate) use columns::{
     blank, header_index, is_hit, is_judgment, parse_grade, parse_score, tabs, tabs_or_spaces,
 };
 pub(crate) use given_elements::GivenElements;
-pub(crate) use json::{Loose, Object, Owned, parse_record};
+pub(crate) use json::{Fields, Loose, Object, Owned, parse_record};
 pub(crate) use json_stream::{Shape, for_each_element};
 pub(crate) use lines::LineReader;
 pub(crate) use objects::ObjectReader;

@@ -24,7 +24,7 @@ use crate::ui::Ui;
 /// --corpus, those are taken.
 #[derive(Debug, clap::Args)]
 pub struct AccuracyArgs {
-    /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader), or folders with DPR's results for each file of
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON), or folders with DPR's results for each file of
     /// questions; `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
