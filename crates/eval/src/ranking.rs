@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use toller_ir::RunEntry;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// What the qrels say about a retrieved document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +139,24 @@ impl JudgedRanking {
 
 /// `entries` in the order of evaluation: by score descending, then document id descending (by bytes).
 pub(crate) fn ranked(entries: &[RunEntry]) -> Result<Vec<&RunEntry>, BadRanking> {
+    if may_be_bad(entries) {
+        check(entries)?;
+    }
+    let mut ranked: Vec<&RunEntry> = entries.iter().collect();
+    ranked.sort_unstable_by(|a, b| by_score_then_id(a, b));
+    Ok(ranked)
+}
+
+/// Whether a score is not a number, or two identifiers have the same hash. This takes less time than a set of
+/// the identifiers.
+fn may_be_bad(entries: &[RunEntry]) -> bool {
+    let mut hashes: Vec<u64> = entries.iter().map(|entry| xxh3_64(entry.doc_id.as_bytes())).collect();
+    hashes.sort_unstable();
+    hashes.windows(2).any(|pair| pair[0] == pair[1]) || entries.iter().any(|entry| entry.score.is_nan())
+}
+
+/// The first entry that is bad is the error.
+fn check(entries: &[RunEntry]) -> Result<(), BadRanking> {
     let mut seen = HashSet::with_capacity(entries.len());
     for entry in entries {
         if entry.score.is_nan() {
@@ -147,9 +166,7 @@ pub(crate) fn ranked(entries: &[RunEntry]) -> Result<Vec<&RunEntry>, BadRanking>
             return Err(BadRanking::Duplicate(entry.doc_id.clone()));
         }
     }
-    let mut ranked: Vec<&RunEntry> = entries.iter().collect();
-    ranked.sort_unstable_by(|a, b| by_score_then_id(a, b));
-    Ok(ranked)
+    Ok(())
 }
 
 /// trec_eval's order: score descending, ties by document id descending. Scores are compared as f64.

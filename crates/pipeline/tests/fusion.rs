@@ -407,13 +407,14 @@ fn what_cannot_be_fused_is_an_error() {
 fn pyserini_fuses_scores_as_they_are() -> Tested {
     let first = run(&[("q", &[("a", 10.0), ("b", 6.0), ("c", 4.0), ("e", 2.0)])]);
     let second = run(&[("q", &[("b", 0.5), ("e", 0.375), ("d", 0.25)])]);
+    let runs = [first, second];
     for (name, weights, expected) in [
         ("interpolate", [0.25, 0.75], [("a", 2.5), ("b", 1.875), ("c", 1.0), ("e", 0.78125), ("d", 0.1875)]),
         ("mr-tydi-script", [0.25, 1.0], [("a", 2.75), ("b", 2.0), ("c", 1.25), ("e", 0.875), ("d", 0.75)]),
     ] {
         let method = METHODS.iter().find(|method| method.name == name).ok_or(name)?;
         let fusion = Fusion { weights: weights.to_vec(), ..method.with(Some(Scale::None), None, None)? };
-        let fused = fuse_runs(&[first.clone(), second.clone()], &fusion, ALL, ALL)?;
+        let fused = fuse_runs(&runs, &fusion, ALL, ALL)?;
         assert_eq!(fused[0].hits, expected, "{name}");
     }
     Ok(())

@@ -65,8 +65,9 @@ impl EvaluationArgs {
         let all_qrels = self.qrels.read(self.input.skip_bad_lines(), ui)?;
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
         let mut reports = Vec::with_capacity(self.runs.len() * all_qrels.len());
-        for (path, name) in self.runs.iter().zip(run_names(&self.runs)) {
-            let (mut run, format) = self.input.read_with_format(path, ui)?;
+        let named = self.runs.iter().zip(run_names(&self.runs));
+        for ((path, name), read) in named.zip(self.input.read_ahead(&self.runs, ui)) {
+            let (mut run, format) = read?;
             if self.own.remove_query {
                 run.remove_queries();
             }

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use rayon::prelude::*;
 use toller_corpus::{
-    DprResult, QueriesOfFile, ReadOptions, RunFormat, read_dpr_results, read_run_and_format,
+    CorpusError, DprResult, QueriesOfFile, ReadOptions, RunFormat, SkipReport, read_dpr_results,
+    read_run_and_format,
 };
 use toller_eval::none_judged;
 use toller_files::{Input, expand};
@@ -17,6 +19,9 @@ use crate::ui::Ui;
 
 /// The flag of the format of runs.
 const RUN_FORMAT: &str = "--run-format";
+
+/// Runs that are read at the same time where only one at a time is used: more would take memory.
+const RUNS_READ_AHEAD: usize = 4;
 
 /// Flags of the commands that read runs.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,11 +69,38 @@ impl RunInputArgs {
 
     /// Reads a run, and says which format it has.
     pub fn read_with_format(&self, path: &InputPath, ui: &Ui) -> crate::Result<(Run, RunFormat)> {
-        let input = path.input();
-        let (run, format, skipped) =
-            read_run_and_format(&input, &self.options()).with_flag(Setting::Format, RUN_FORMAT)?;
-        ui.skipped(&format!("{input}: "), &skipped);
-        Ok((run, format))
+        reported(path, read_run_and_format(&path.input(), &self.options()), ui)
+    }
+
+    /// Reads runs that are used one at a time, and says which formats they have. Threads read the next ones,
+    /// as far as memory allows.
+    pub fn read_ahead<'a>(
+        &self,
+        paths: &'a [InputPath],
+        ui: &'a Ui,
+    ) -> impl Iterator<Item = crate::Result<(Run, RunFormat)>> + 'a {
+        self.read_in_order(paths, RUNS_READ_AHEAD.min(rayon::current_num_threads()), ui)
+    }
+
+    /// Reads runs that are held at the same time, on all threads.
+    pub fn read_each(&self, paths: &[InputPath], ui: &Ui) -> crate::Result<Vec<Run>> {
+        self.read_in_order(paths, paths.len().max(1), ui).map(|read| Ok(read?.0)).collect()
+    }
+
+    /// Reads `at_once` runs at the same time. Errors and skipped lines are reported in the order of the runs.
+    fn read_in_order<'a>(
+        &self,
+        paths: &'a [InputPath],
+        at_once: usize,
+        ui: &'a Ui,
+    ) -> impl Iterator<Item = crate::Result<(Run, RunFormat)>> + 'a {
+        let options = self.options();
+        let read_some = move |paths: &'a [InputPath]| {
+            let read = paths.par_iter().map(|path| read_run_and_format(&path.input(), &options));
+            let read: Vec<_> = read.collect();
+            paths.iter().zip(read).map(move |(path, read)| reported(path, read, ui))
+        };
+        paths.chunks(at_once).flat_map(read_some)
     }
 
     /// Reads DPR's results, of a file or of a folder that has a file for each file of questions, and gives
@@ -103,7 +135,7 @@ impl RunInputArgs {
 
     /// Reads runs that are used together.
     pub fn read_all(&self, paths: &[InputPath], ui: &Ui) -> crate::Result<Vec<Run>> {
-        let runs = paths.iter().map(|path| self.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
+        let runs = self.read_each(paths, ui)?;
         let in_all = runs.iter().flat_map(|run| run.queries.keys()).collect::<HashSet<_>>().len();
         for (at, (path, run)) in paths.iter().zip(&runs).enumerate() {
             let others = || runs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, run)| run);
@@ -128,6 +160,17 @@ impl RunInputArgs {
         }
         Ok(runs)
     }
+}
+
+/// A run that was read. What was skipped is reported.
+fn reported(
+    path: &InputPath,
+    read: Result<(Run, RunFormat, SkipReport), CorpusError>,
+    ui: &Ui,
+) -> crate::Result<(Run, RunFormat)> {
+    let (run, format, skipped) = read.with_flag(Setting::Format, RUN_FORMAT)?;
+    ui.skipped(&format!("{}: ", path.input()), &skipped);
+    Ok((run, format))
 }
 
 /// Warns of a run and judgments that have no document in common.

@@ -107,7 +107,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     let measures = parse_measures(&args.measure.join(" ")).map_err(|error| UsageError::of(&error))?;
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let first = args.first_stage.as_ref().map(|path| args.input.read(path, ui)).transpose()?;
-    let runs = args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
+    let runs = args.input.read_each(&args.runs, ui)?;
     for (path, run) in args.runs.iter().zip(&runs) {
         warn_of_none_judged(&path.input().to_string(), run, &qrels, ui);
         warn_of_missing(&path.input().to_string(), run, &qrels, ui);

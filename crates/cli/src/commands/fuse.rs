@@ -50,9 +50,9 @@ pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
         let runs = args.input.read_all(&args.runs, ui)?;
         let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
         let fused = fuse_runs(&runs, &fusion, depth, args.k as usize)?;
-        for FusedQuery { query_id, hits } in &fused {
-            output.write_query(query_id, hits.iter().copied())?;
-        }
+        let found: Vec<_> =
+            fused.iter().map(|FusedQuery { query_id, hits }| (*query_id, &hits[..])).collect();
+        output.write_queries(&found)?;
         Ok((fused.len(), output.hits()))
     })?;
     report(args, queries, hits, ui)

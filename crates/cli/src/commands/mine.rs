@@ -176,8 +176,7 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
         let place = if args.run.is_empty() { "a text in --queries" } else { "results in --run" };
         ui.warning(format!("left out {} without {place}", counted(missing, "judged query")));
     }
-    let scores = args.scores.scores.iter().map(|run| args.input.read(run, ui));
-    let scores = RerankScores::of_runs(scores.collect::<crate::Result<Vec<_>>>()?);
+    let scores = RerankScores::of_runs(args.input.read_each(&args.scores.scores, ui)?);
     let scored =
         args.scores.scores.first().map(|run| (run, Scored { scores: &scores, rule: args.scores.rule() }));
     if let Some((run, scored)) = &scored {
@@ -252,7 +251,7 @@ fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate:
     if args.run.is_empty() {
         return hits_of_index(args, qrels, queries, ui);
     }
-    let mut runs = args.run.iter().map(|run| args.input.read(run, ui)).collect::<crate::Result<Vec<_>>>()?;
+    let mut runs = args.input.read_each(&args.run, ui)?;
     if args.own.remove_query {
         runs.iter_mut().for_each(Run::remove_queries);
     }

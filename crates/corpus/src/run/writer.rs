@@ -196,6 +196,23 @@ impl<W: Write> TrecRunWriter<W> {
         )
     }
 
+    /// Writes the hits of queries, each with its identifier and best first. Threads make the lines, as above.
+    ///
+    /// # Errors
+    /// As [`TrecRunWriter::write_rankings`].
+    pub fn write_queries<D: AsRef<str> + Sync, S: Into<Score> + Copy + Sync>(
+        &mut self,
+        queries: &[(&str, &[(D, S)])],
+    ) -> Result<(), RunWriteError> {
+        self.write_all(
+            queries,
+            |(_, hits)| hits.len(),
+            |format, lines, (query, hits)| {
+                format.append(lines, query, hits.iter().map(|(document, score)| (document.as_ref(), *score)))
+            },
+        )
+    }
+
     /// Writes the lines of all queries, in rounds of about [`HITS_PER_ROUND`].
     fn write_all<T: Sync>(
         &mut self,

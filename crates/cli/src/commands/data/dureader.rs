@@ -253,7 +253,7 @@ fn label(args: &LabelArgs, ui: &Ui) -> crate::Result<()> {
 
 fn pool(args: &PoolArgs, ui: &Ui) -> crate::Result<()> {
     let _claim = args.folder.claim(&args.runs, ui)?;
-    let runs = args.runs.iter().map(|run| args.input.read(run, ui)).collect::<crate::Result<Vec<_>>>()?;
+    let runs = args.input.read_each(&args.runs, ui)?;
     let (files, statistics) = write_pool(runs, args.depth, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }

@@ -18,8 +18,7 @@ impl Listing {
     /// Reads and compares the runs, then reads the texts of what is shown.
     pub(super) fn read(args: &DiffArgs, qrels: &QrelsArgs, ui: &Ui) -> crate::Result<Self> {
         let qrels = qrels.read(args.input.skip_bad_lines(), ui)?;
-        let runs =
-            args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
+        let runs = args.input.read_each(&args.runs, ui)?;
         for (path, run) in args.runs.iter().zip(&runs) {
             warn_of_none_judged(&path.input().to_string(), run, &qrels, ui);
             warn_of_missing(&path.input().to_string(), run, &qrels, ui);
