@@ -409,6 +409,22 @@ fn tied_scores_have_one_order() {
 }
 
 #[test]
+fn results_compare_words_or_characters() {
+    let workspace = Workspace::new();
+    workspace.write("c.jsonl", "{\"_id\": \"a\", \"text\": \"首都は東京です\"}\n");
+    workspace.write("q.jsonl", "{\"_id\": \"q\", \"text\": \"首都\", \"answers\": [\"東京\"]}\n");
+    workspace.write("x.run", "q Q0 a 1 1 x\n");
+    let results = "data entityquestions results x.run --queries q.jsonl --corpus c.jsonl --json --output";
+    let accuracy = |flags: &str| {
+        workspace.runs(&format!("{results} {flags}")).json()["statistics"]["results"]["accuracy_at_1"].clone()
+    };
+    assert_eq!(accuracy("words"), 0.0);
+    assert_eq!(accuracy("characters --matching substring"), 1.0);
+    assert_eq!(accuracy("patterns --matching regex"), 1.0);
+    workspace.runs(&format!("{results} again")).says(["--matching substring compares characters"]);
+}
+
+#[test]
 fn limits_that_nothing_or_everything_passes_are_refused() {
     let workspace = Workspace::new();
     workspace.write("x.run", "q Q0 a 1 0.5 x\n");

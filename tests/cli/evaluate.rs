@@ -36,6 +36,31 @@ fn a_query_is_no_hit_of_itself() {
     assert_eq!(compared.json()["runs"][0]["aggregates"]["RR"], json!(1.0));
 }
 
+/// However many are read at the same time.
+#[test]
+fn runs_are_reported_in_their_order() {
+    let workspace = workspace();
+    let names: Vec<String> = (0..6).map(|at| format!("{at}.run")).collect();
+    for name in &names {
+        workspace.write(name, format!("{}q1 Q0 a 1 2 x\n", "q1 Q0 b 2 x x\n".repeat(2)));
+    }
+    let command = format!("{} --qrels qrels.txt -m RR --format csv", names.join(" "));
+    for command in [format!("eval {command}"), format!("eval --threads 1 {command}")] {
+        workspace.toller(&command).fails(1, &["0.run, line 1: bad number"]);
+        let done = workspace.runs(&format!("{command} --skip-bad-lines"));
+        let found: Vec<&str> =
+            done.stdout.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+        assert_eq!(found, names);
+        let skipped = done.stderr.lines().filter(|line| line.contains("skipped 2 bad lines"));
+        let in_order: Vec<bool> =
+            skipped.zip(&names).map(|(line, name)| line.contains(&format!("{name}: "))).collect();
+        assert_eq!(in_order, [true; 6], "{}", done.stderr);
+    }
+    let fuse = format!("fuse --method rrf {} --output fused.run", names.join(" "));
+    workspace.toller(&fuse).fails(1, &["0.run, line 1: bad number"]);
+    assert!(!workspace.has_trace_of("fused.run"));
+}
+
 #[test]
 fn groups_and_several_judgments() {
     let workspace = workspace();

@@ -41,6 +41,13 @@ pub struct AnswerArgs {
     #[command(flatten)]
     collection: CollectionArgs,
 
+    #[command(flatten)]
+    pub matching: MatchingArgs,
+}
+
+/// The flag of how answers are looked for.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct MatchingArgs {
     /// How answers are looked for
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     matching: Matching,
@@ -57,9 +64,29 @@ enum Matching {
     Substring,
 }
 
+impl MatchingArgs {
+    /// How answers are looked for.
+    pub fn mode(self) -> MatchMode {
+        match self.matching {
+            Matching::String => MatchMode::Tokens,
+            Matching::Regex => MatchMode::Patterns,
+            Matching::Substring => MatchMode::Characters,
+        }
+    }
+
+    /// Checks that some questions have answers, and notes answers that are hard to find.
+    pub fn check(self, questions: &[Query], ui: &Ui) -> Result<(), Remedied> {
+        check_answers(questions, self.mode(), ui)?;
+        if self.mode() == MatchMode::Tokens {
+            note_answers_that_are_not_words(questions, ui);
+        }
+        Ok(())
+    }
+}
+
 /// Checks that some questions have answers. Those without are reported, and answers that should be patterns
 /// and are not.
-pub fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<(), Remedied> {
+fn check_answers(questions: &[Query], mode: MatchMode, ui: &Ui) -> Result<(), Remedied> {
     let (without, all) = (questions.iter().filter(|query| query.answers.is_empty()).count(), questions.len());
     if without == all {
         let remedy = "give --queries a file with answers: DPR's, EntityQuestions', or JSONL with `answers`";
@@ -121,31 +148,13 @@ impl AnswerArgs {
         ui: &Ui,
     ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
         let (questions, files) = self.queries_input.read_by_file(&self.queries, skip_bad_lines, ui)?;
-        self.check(&questions, ui)?;
+        self.matching.check(&questions, ui)?;
         Ok((questions, files))
-    }
-
-    /// Checks that some questions have answers, and notes answers that are hard to find.
-    pub fn check(&self, questions: &[Query], ui: &Ui) -> Result<(), Remedied> {
-        check_answers(questions, self.mode(), ui)?;
-        if self.mode() == MatchMode::Tokens {
-            note_answers_that_are_not_words(questions, ui);
-        }
-        Ok(())
     }
 
     /// A search for the answers of these questions.
     pub fn search<'a>(&self, questions: &'a [Query]) -> AnswerSearch<'a> {
-        AnswerSearch::new(questions, self.mode())
-    }
-
-    /// How answers are looked for.
-    pub fn mode(&self) -> MatchMode {
-        match self.matching {
-            Matching::String => MatchMode::Tokens,
-            Matching::Regex => MatchMode::Patterns,
-            Matching::Substring => MatchMode::Characters,
-        }
+        AnswerSearch::new(questions, self.matching.mode())
     }
 
     /// Adds the first `depth` documents of a run, or of a folder of DPR's results. Returns the number of

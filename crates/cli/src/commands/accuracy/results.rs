@@ -34,7 +34,7 @@ fn have_same_texts(some: &[Query], others: &[Query]) -> bool {
 }
 
 fn of_run(args: &AccuracyArgs, path: &InputPath, depth: usize, ui: &Ui) -> crate::Result<Answered> {
-    let mode = args.answers.mode();
+    let mode = args.answers.matching.mode();
     let (mut questions, mut ranks, mut block) = (Vec::new(), Vec::new(), Vec::new());
     let mut missing = 0;
     let bar = ui.progress("reading", "questions", 0);
@@ -55,7 +55,7 @@ fn of_run(args: &AccuracyArgs, path: &InputPath, depth: usize, ui: &Ui) -> crate
     })?;
     look(&mut block);
     drop(bar);
-    args.answers.check(&questions, ui)?;
+    args.answers.matching.check(&questions, ui)?;
     let by_file = by_file(args, &files, &questions, "RUN")?;
     warn_of_questions(path, missing, questions.len(), NOT_ANSWERED, ui);
     Ok(Answered { questions, by_file, runs: vec![RunRanks { ranks, missing }] })

@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use toller_datasets::{
-    Facts, Figure, MatchMode, Part, PopularityBuckets, QuestionSets, Retrieved, Statistics, read_facts,
+    Facts, Figure, Part, PopularityBuckets, QuestionSets, Retrieved, Statistics, read_facts,
     write_dpr_results, write_popularity_buckets, write_question_sets,
 };
 use toller_eval::ranked_documents;
 use toller_ir::counted;
 
 use super::folder::FolderArgs;
-use crate::args::answers::check_answers;
+use crate::args::answers::MatchingArgs;
 use crate::args::id_lines;
 use crate::args::paths::InputPath;
 use crate::args::runs::{RunInputArgs, check_questions, warn_of_questions};
@@ -118,9 +118,8 @@ pub struct ResultsArgs {
     #[arg(long, value_name = "N", default_value_t = 100)]
     depth: usize,
 
-    /// Answers are regular expressions, as in CuratedTREC
-    #[arg(long)]
-    patterns: bool,
+    #[command(flatten)]
+    matching: MatchingArgs,
 
     #[command(flatten)]
     input: RunInputArgs,
@@ -259,8 +258,7 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
         return Err(UsageError::new("results have texts and answers", "give --queries and --corpus").into());
     }
     let (queries, files) = args.texts.read_queries_by_file(args.input.skip_bad_lines(), ui)?;
-    let mode = if args.patterns { MatchMode::Patterns } else { MatchMode::Tokens };
-    check_answers(&queries, mode, ui)?;
+    args.matching.check(&queries, ui)?;
     let run = args.input.read(&args.run, ui)?;
     let missing = check_questions(&args.run, &run, &queries)?;
     warn_of_questions(&args.run, missing, queries.len(), ", and get none", ui);
@@ -273,6 +271,7 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
     let hits = retrieved.iter().flat_map(|retrieved| &retrieved.entries);
     let wanted = hits.map(|entry| entry.doc_id.as_str()).collect();
     let passages = args.texts.documents(&wanted, args.input.skip_bad_lines(), ui, |passage| passage)?;
-    let (files, statistics) = write_dpr_results(&retrieved, &files, &passages, mode, &args.folder.output)?;
+    let (files, statistics) =
+        write_dpr_results(&retrieved, &files, &passages, args.matching.mode(), &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }
