@@ -205,6 +205,7 @@ pub(crate) fn find_sources(
     if only.is_none() {
         check_one_collection(&files)?;
     }
+    let are_sets = !names_of(&files, Role::Corpus).is_empty();
     let (mut sources, mut splits) = (Sources::default(), BTreeSet::new());
     for (role, split, input) in files {
         if !split.is_empty() {
@@ -216,7 +217,8 @@ pub(crate) fn find_sources(
         }
         sources.add(layout, role, split, input)?;
     }
-    if let Some(only) = only.filter(|only| sources != Sources::default() && !splits.contains(*only)) {
+    let is_found = are_sets || sources != Sources::default();
+    if let Some(only) = only.filter(|only| is_found && !splits.contains(*only)) {
         let found = splits.into_iter().collect();
         return Err(DatasetError::NoSplit { split: only.to_owned(), found });
     }
