@@ -108,8 +108,8 @@ impl Sniff {
         first_value(&self.text).is_some_and(|value| value.starts_with('{'))
     }
 
-    /// Whether the file is one JSON object of objects of numbers, as far as its beginning shows: other programs
-    /// keep runs and judgments so.
+    /// Whether the file is one JSON object of objects of numbers, as far as its beginning shows: so other
+    /// programs keep runs and judgments.
     pub(crate) fn nests_numbers(&self) -> bool {
         let is_number = |value: &str| value.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         let is_empty =

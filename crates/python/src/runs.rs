@@ -45,9 +45,9 @@ impl Run {
         Self::sorted(toller_ir::Run { tag: tag.to_owned(), queries: queries.collect() })
     }
 
-    /// Reads a run: TREC, MS MARCO, Tevatron, DPR, DuReader or JSON, plain or compressed. The format is detected
-    /// unless it is given. Documents are put in the order of their scores, as in a run of a mapping. With
-    /// `skip_bad_lines`, bad lines are left out, with a warning.
+    /// Reads a run: TREC, MS MARCO, Tevatron, DPR, DuReader or JSON, plain or compressed. The format is
+    /// detected unless it is given. Documents are put in the order of their scores, as in a run of a mapping.
+    /// With `skip_bad_lines`, bad lines are left out, with a warning.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, skip_bad_lines=false))]
     fn read(py: Python<'_>, path: PathBuf, format: Option<&str>, skip_bad_lines: bool) -> PyResult<Self> {

@@ -1,4 +1,5 @@
-//! `--exclude`, `--allow`, `--judged` and `--remove-query`: which documents and which queries a search leaves out.
+//! `--exclude`, `--allow`, `--judged` and `--remove-query`: which documents and which queries a search leaves
+//! out.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -18,7 +18,8 @@ named! {
         /// One JSON object a line: `query-id`, `corpus-id`, `score`. Without other fields than the first two,
         /// the grade is 1.
         Jsonl = "jsonl",
-        /// One JSON object of objects: the grade of each document of each query, as pytrec_eval and ranx have it.
+        /// One JSON object of objects: the grade of each document of each query, as pytrec_eval and ranx have
+        /// it.
         Json = "json",
         /// A Parquet file with the columns `query-id`, `corpus-id` and `score`, or only the first two.
         Parquet = "parquet",

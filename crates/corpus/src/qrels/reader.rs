@@ -212,7 +212,8 @@ impl Layout {
 
 const EXPECTED: &str = "a JSON object with query-id, corpus-id and score";
 
-/// The judgment of an object or a row. One that is only a query and a document, as NanoBEIR's are, has grade 1.
+/// The judgment of an object or a row. One that is only a query and a document, as NanoBEIR's are, has
+/// grade 1.
 fn of_fields(mut fields: Object<'_>) -> Result<Judgment<'static>, Wrong> {
     let mut field = |names: &[&str], what: &str| {
         fields.take(names)?.ok_or_else(|| {

@@ -23,12 +23,13 @@ named! {
         Tevatron = "tevatron",
         /// DuReader-retrieval's four tab-separated columns: the query's text, document, rank, score.
         DuReader = "dureader",
-        /// DPR's JSON objects `{"question", "ctxs": [{"id", "score"}]}`, in one array or one after another; query
-        /// identifiers are positions.
+        /// DPR's JSON objects `{"question", "ctxs": [{"id", "score"}]}`, in one array or one after another;
+        /// query identifiers are positions.
         Dpr = "dpr",
         /// DuReader-retrieval's predictions: one JSON object of lists of documents, best first.
         DuReaderJson = "dureader-json",
-        /// One JSON object of objects: the score of each document of each query, as pytrec_eval and ranx have it.
+        /// One JSON object of objects: the score of each document of each query, as pytrec_eval and ranx have
+        /// it.
         Json = "json",
     }
 }

@@ -50,8 +50,8 @@ struct Context {
 
 const EXPECTED: &str = "a JSON object with ctxs, a list of objects";
 
-/// Reads a question from each object, in one array or one after another, and gives it to `take`, with its place.
-/// An object that is bad is given as its error.
+/// Reads a question from each object, in one array or one after another, and gives it to `take`, with its
+/// place. An object that is bad is given as its error.
 fn for_each_question(
     reader: InputReader,
     max_bytes: usize,
