@@ -107,13 +107,15 @@ pub enum TrainError {
         /// What is wrong.
         problem: String,
     },
-    /// Queries and passages that are known by their identifiers, where their texts are needed.
-    #[error("{}, {position}: identifiers, where texts are expected", path.display())]
-    Identifiers {
+    /// Identifiers of queries and passages, alone or before texts, where the texts of examples are needed.
+    #[error("{}, {position}: {found}, where texts are expected", path.display())]
+    NoTexts {
         /// The file.
         path: PathBuf,
         /// The first record.
         position: Position,
+        /// What is there, in words.
+        found: String,
     },
     /// An example that the run cannot learn from.
     #[error("{place}: {problem}")]
@@ -294,7 +296,7 @@ impl Explain for TrainError {
             Self::Mismatch(_) => "choose another loss, or another model".into(),
             Self::Remote(_) => "copy the object to a file first".into(),
             Self::Record { .. } => "correct the record; docs/training.md describes the formats".into(),
-            Self::Identifiers { .. } => remedy!(
+            Self::NoTexts { .. } => remedy!(
                 "give the texts as {} and {}, and the identifiers as {} or {}",
                 Setting::Queries,
                 Setting::Corpus,
@@ -320,7 +322,7 @@ impl Explain for TrainError {
             Self::Encoder(error) => error.place(),
             Self::Texts(error) => error.place(),
             Self::Corpus(error) => error.place(),
-            Self::Record { path, position, .. } | Self::Identifiers { path, position } => {
+            Self::Record { path, position, .. } | Self::NoTexts { path, position, .. } => {
                 Some(ErrorPlace { position: Some(*position), ..ErrorPlace::of_file(path) })
             }
             Self::Example { file, .. } => file.clone(),

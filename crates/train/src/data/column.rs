@@ -5,7 +5,7 @@
 pub(super) enum Column {
     Query,
     Title,
-    /// The positive; after it, a negative.
+    /// The positive.
     Text,
     Negative,
     Label,
@@ -62,6 +62,33 @@ impl Column {
             None => name.to_ascii_lowercase().contains("neg"),
         }
     }
+
+    /// Refuses a column that comes with the column of the positive and is not one of negatives: by its name,
+    /// or as the same neutral name with another number (`passage_1`, `passage_2`).
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub(super) fn check_negative(name: &str, positive: &str) -> Result<(), String> {
+        if Self::is_negative(name)
+            || NUMBERED.iter().any(|of| is_numbered(positive, of, true) && is_numbered(name, of, false))
+        {
+            return Ok(());
+        }
+        Err(format!("{positive} and {name} are both passages; leave one of them out, or name it negative"))
+    }
+}
+
+/// Names of passages of which those after the first are negatives, if numbers follow them.
+const NUMBERED: [&str; 2] = ["passage", "text"];
+
+/// Whether a column has this name with a number after it; the first may be without.
+fn is_numbered(name: &str, of: &str, is_first: bool) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    match name.strip_prefix(of).map(|rest| rest.strip_prefix('_')) {
+        Some(Some(number)) => !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()),
+        Some(None) => is_first && name == of,
+        None => false,
+    }
 }
 
 #[cfg(test)]
@@ -87,5 +114,30 @@ mod tests {
         }
         assert!(Column::is_negative("hard_negatives_2") && Column::is_negative("neg"));
         assert!(!Column::is_negative("negative_id") && !Column::is_negative("query"));
+    }
+
+    #[test]
+    fn only_names_of_negatives_and_numbers_make_negatives() {
+        for (name, positive) in [
+            ("negative", "answer"),
+            ("hard_negatives", "positive"),
+            ("passage_2", "passage_1"),
+            ("Text_2", "text"),
+        ] {
+            assert_eq!(Column::check_negative(name, positive), Ok(()), "{name} after {positive}");
+        }
+        for (name, positive) in [
+            ("positive", "answer"),
+            ("positive", "text"),
+            ("passage", "answer"),
+            ("passage", "passage_2"),
+            ("passage_text", "passage"),
+            ("text_2", "passage_1"),
+            ("positive_2", "positive_1"),
+            ("answer_2", "answer_1"),
+        ] {
+            let error = Column::check_negative(name, positive);
+            assert!(error.is_err_and(|error| error.starts_with(&format!("{positive} and {name} are both"))));
+        }
     }
 }

@@ -121,7 +121,11 @@ impl<'a> Roles<'a> {
                 Some(Column::Title) if by_name && roles.title.is_none() => {
                     roles.title = texts.first().copied()
                 }
-                kind if by_name && !Column::is_negative(name) && kind != Some(Column::Text) => {
+                Some(Column::Text) => {
+                    Column::check_negative(name, columns[positive].0)?;
+                    roles.negatives.extend(texts);
+                }
+                _ if by_name && !Column::is_negative(name) => {
                     return Err(format!(
                         "{name} is neither a query nor a passage; leave it out, or name it negative"
                     ));
@@ -253,6 +257,26 @@ mod tests {
         assert_eq!(read(json), example("q", vec![titled], vec![Candidate::plain("n")]));
         let json = r#"{"query": "q", "title": "", "text": "p"}"#;
         assert_eq!(read(json), example("q", vec![Candidate::plain("p")], vec![]));
+    }
+
+    #[test]
+    fn a_second_passage_is_no_negative_unless_it_is_numbered() {
+        let expected = example("q", vec![Candidate::plain("p")], vec![Candidate::plain("n")]);
+        for json in [
+            r#"{"query": "q", "passage_1": "p", "passage_2": "n"}"#,
+            r#"{"query": "q", "text": "p", "text_2": "n"}"#,
+        ] {
+            assert_eq!(read(json), expected, "{json}");
+        }
+        for (json, both) in [
+            (r#"{"query": "q", "answer": "short", "positive": "p"}"#, "answer and positive"),
+            (r#"{"query": "q", "text": "t", "positive": "p"}"#, "text and positive"),
+            (r#"{"positive_1": "p", "query": "q", "positive_2": "o"}"#, "positive_1 and positive_2"),
+            (r#"{"query": "q", "docs": ["a"], "labels": [1], "text": "t"}"#, "docs and text"),
+        ] {
+            let error = parse(json.as_bytes()).unwrap_err();
+            assert!(error.starts_with(&format!("{both} are both passages; leave one of")), "{error}");
+        }
     }
 
     #[test]

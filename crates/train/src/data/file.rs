@@ -82,9 +82,17 @@ impl ExampleFile {
         if (header.is_none() || showing.len() > FEW) && tsv::are_identifiers(&showing) {
             return Err(records.without_texts(0));
         }
-        if let Some(Header(said)) = header {
-            records.skip_first();
-            last = said;
+        match header {
+            Some(Header(said)) => {
+                records.skip_first();
+                last = said;
+            }
+            None if tsv::are_scored(&showing) => last = Some(Last::Scored),
+            None => {
+                if let Some(columns) = tsv::numbered(&showing) {
+                    return Err(records.not_texts(0, columns));
+                }
+            }
         }
         if last.is_none() && records.len() > 0 {
             last = Some(Last::of(records.get(0)));
@@ -220,13 +228,34 @@ mod tests {
         }
         let many = format!("query\tpositive\n{}", "1\t2\n".repeat(FEW));
         std::fs::write(&path, many).unwrap();
-        assert!(matches!(ExampleFile::open(&path), Err(TrainError::Identifiers { .. })));
+        assert!(matches!(ExampleFile::open(&path), Err(TrainError::NoTexts { .. })));
+        for (content, columns) in [
+            ("1048585\twhat is paula deen's brother\n2\tandrogen receptor define\n", "number, text"),
+            ("1\t7\tq\tp\n1\t8\tq\to\n", "number, number, text, text"),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            let error = ExampleFile::open(&path).err().unwrap();
+            let message = format!("data, line 1: the columns {columns}, where texts are expected");
+            assert!(error.to_string().ends_with(&message), "{error}");
+            assert!(error.remedy().unwrap().to_string().starts_with("give the texts as queries and corpus"));
+        }
         let words = "cat\tanimal\t1\n".repeat(12);
         let models = "b747\ta wide plane\n".repeat(12);
         for content in ["query\tpositive\n1\t2\n", "1\t23\none\ttwo\n", &words, &models] {
             std::fs::write(&path, content).unwrap();
             assert!(ExampleFile::open(&path).is_ok(), "{content}");
         }
+    }
+
+    #[test]
+    fn a_teachers_scores_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.tsv");
+        std::fs::write(&path, "9.5\t0.5\twho\tthey\twe\n8\t-1\twhat\tit\tno\n").unwrap();
+        let file = ExampleFile::open(&path).unwrap();
+        let second = file.get(1).unwrap();
+        let scores = [second.positives[0].score, second.negatives[0].score];
+        assert_eq!((file.len(), second.query.as_str(), scores), (2, "what", [Some(8.0), Some(-1.0)]));
     }
 
     #[test]

@@ -86,7 +86,12 @@ impl Records {
 
     /// The error that a record has only identifiers.
     pub(super) fn without_texts(&self, index: usize) -> TrainError {
-        TrainError::Identifiers { path: self.path.clone(), position: self.position(index) }
+        self.not_texts(index, "identifiers".to_owned())
+    }
+
+    /// The error that a record does not have the texts of an example, but this.
+    pub(super) fn not_texts(&self, index: usize, found: String) -> TrainError {
+        TrainError::NoTexts { path: self.path.clone(), position: self.position(index), found }
     }
 
     /// Where a record is. An array is often one long line.

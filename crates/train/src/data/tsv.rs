@@ -6,8 +6,8 @@ use super::column::Column;
 use super::{Candidate, Example};
 
 /// What is expected of a line, for messages.
-const EXPECTED: &str = "expected a query, a positive and negatives, separated by tabs; or RocketQA's query, title, \
-     text, [title, text,] label";
+const EXPECTED: &str = "expected a query, a positive and negatives, separated by tabs; RocketQA's query, title, text, \
+     [title, text,] label; or the scores of a positive and a negative, then query, positive, negative";
 
 /// What the last column of the lines of a file is, after a query and a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub(super) enum Last {
     Plain,
     /// By the first record, a label, from 0 to 1.
     Labelled,
+    /// A negative. Two scores come first: a teacher's, of the positive and of the negative (Hofstätter et al.
+    /// 2020).
+    Scored,
 }
 
 /// What a first line that names the columns says of the last; `None` if it names only a query and a text.
@@ -42,6 +45,36 @@ fn columns(line: &[u8]) -> Result<Vec<&str>, Utf8Error> {
 
 fn number(column: &str) -> Option<f64> {
     column.trim().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// Whether lines are a teacher's: two scores, then a query, a positive and a negative.
+pub(super) fn are_scored(lines: &[&[u8]]) -> bool {
+    let is_scored = |line: &&[u8]| match columns(line).unwrap_or_default()[..] {
+        [positive, negative, ref texts @ ..] => {
+            let are_scores = number(positive).is_some() && number(negative).is_some();
+            are_scores && texts.len() == 3 && texts.iter().any(|text| number(text).is_none())
+        }
+        _ => false,
+    };
+    !lines.is_empty() && lines.iter().all(is_scored)
+}
+
+/// What the columns of lines look like, in words, if the first has a number in every line, where a query is
+/// expected: as in files of queries, of collections, or of candidates for reranking. The first line may be a
+/// header.
+pub(super) fn numbered(lines: &[&[u8]]) -> Option<String> {
+    let lines = if lines.len() > 1 { &lines[1..] } else { lines };
+    let lines: Vec<Vec<&str>> = lines.iter().map(|line| columns(line).unwrap_or_default()).collect();
+    let has_number = |index: usize| {
+        let mut own = lines.iter().map(|columns| columns.get(index));
+        own.all(|column| column.is_some_and(|column| number(column).is_some()))
+    };
+    let count = lines.first()?.len();
+    (count > 1 && has_number(0)).then(|| {
+        let kinds: Vec<&str> =
+            (0..count).map(|index| if has_number(index) { "number" } else { "text" }).collect();
+        format!("the columns {}", kinds.join(", "))
+    })
 }
 
 /// If the texts of this many lines are single words with digits, that is not by accident.
@@ -78,8 +111,8 @@ pub(super) fn are_identifiers(lines: &[&[u8]]) -> bool {
 /// When the columns are not in an order that can be read.
 pub(super) fn header(line: &[u8]) -> Result<Option<Header>, String> {
     use Column::{Identifier, Label, Negative, Query, Text, Title};
-    let column = |name: &[u8]| Column::named(std::str::from_utf8(name).ok()?);
-    let columns: Option<Vec<Column>> = line.split(|&byte| byte == b'\t').map(column).collect();
+    let Ok(names) = columns(line) else { return Ok(None) };
+    let columns: Option<Vec<Column>> = names.iter().map(|name| Column::named(name)).collect();
     let Some(columns) = columns else { return Ok(None) };
     match columns[..] {
         _ if columns.contains(&Identifier) => {
@@ -90,6 +123,7 @@ pub(super) fn header(line: &[u8]) -> Result<Option<Header>, String> {
         }
         [Query, Text] => Ok(Some(Header(None))),
         [Query, Text, ref negatives @ ..] if negatives.iter().all(|own| matches!(own, Text | Negative)) => {
+            names[2..].iter().try_for_each(|name| Column::check_negative(name, names[1]))?;
             Ok(Some(Header(Some(Last::Text))))
         }
         _ => {
@@ -106,6 +140,9 @@ pub(super) fn header(line: &[u8]) -> Result<Option<Header>, String> {
 /// What is wrong with it, in words.
 pub(super) fn parse(line: &[u8], last: Last) -> Result<Example, String> {
     let columns = columns(line).map_err(|error| error.to_string())?;
+    if last == Last::Scored {
+        return scored(&columns)?.checked();
+    }
     let (label, texts) = match columns.split_last() {
         Some((own, texts)) if texts.len() >= 2 => match label(own, last)? {
             Some(label) => (Some(label), texts),
@@ -136,11 +173,31 @@ pub(super) fn parse(line: &[u8], last: Last) -> Result<Example, String> {
     Example { query: query.to_owned(), positives: vec![positive], negatives }.checked()
 }
 
+/// A teacher's line.
+fn scored(columns: &[&str]) -> Result<Example, String> {
+    let &[of_positive, of_negative, query, positive, negative] = columns else {
+        return Err(
+            "expected the scores of a positive and a negative, then query, positive and negative, as in \
+                    the first lines"
+                .to_owned(),
+        );
+    };
+    let candidate = |score: &str, text: &str| match number(score) {
+        Some(number) => Ok(Candidate { score: Some(number), ..Candidate::plain(text) }),
+        None => Err(format!("the score {score:?} is not a number")),
+    };
+    Ok(Example {
+        query: query.to_owned(),
+        positives: vec![candidate(of_positive, positive)?],
+        negatives: vec![candidate(of_negative, negative)?],
+    })
+}
+
 /// The label in a last column; `None` if the column is a text.
 fn label(column: &str, last: Last) -> Result<Option<f64>, String> {
     let header = "if the number is a label or a negative, begin the file with a header such as query, positive, negative";
     match (last, number(column)) {
-        (Last::Text, _) | (Last::Plain, None) => Ok(None),
+        (Last::Text | Last::Scored, _) | (Last::Plain, None) => Ok(None),
         (Last::Label, None) => Err(format!("{column:?} in the column of labels, where a number is expected")),
         (Last::Labelled, None) => {
             Err(format!("{column:?} in the last column, where the first line has a label"))
@@ -159,7 +216,7 @@ fn label(column: &str, last: Last) -> Result<Option<f64>, String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::{Header, Last, are_identifiers, header, parse};
+    use super::{Header, Last, are_identifiers, are_scored, header, numbered, parse};
     use crate::{Candidate, Example};
 
     fn example(positive: Candidate, negatives: Vec<Candidate>) -> Example {
@@ -223,7 +280,7 @@ mod tests {
 
     #[test]
     fn identifiers_are_no_texts() {
-        let are = |text: &str| are_identifiers(&text.lines().map(str::as_bytes).collect::<Vec<_>>());
+        let are = |text: &str| are_identifiers(&lines(text));
         for text in [
             "1\t23\n1\t5", "1\t0\t123\t1", "q1\t0\td1\t2", "1\t2\t3", "1\t23\t1\t9.5",
             "q\tQ0\td\t1\t9.5\ttag", "query-id\tcorpus-id\tscore\n1\t2\t1", "query\tpositive\n1\t2\n3\t4",
@@ -235,11 +292,53 @@ mod tests {
         }
     }
 
+    fn lines(text: &str) -> Vec<&[u8]> {
+        text.lines().map(str::as_bytes).collect()
+    }
+
+    #[test]
+    fn a_teachers_lines_begin_with_two_scores() {
+        assert!(are_scored(&lines("9.5\t-0.5\tq\tp\tn\n1\t2\t1984\tp\tn")));
+        for other in
+            ["", "9.5\t0.5\tq\tp", "9.5\tq\tp\tn\tm", "1\t2\t3\t4\t5", "1\t2\tq\tp\tn\nq\tp\tn\tm\to"]
+        {
+            assert!(!are_scored(&lines(other)), "{other}");
+        }
+        let scored = |text: &str, score: f64| Candidate { score: Some(score), ..Candidate::plain(text) };
+        let expected = example(scored("p", 9.5), vec![scored("n", -0.5)]);
+        assert_eq!(parse(b"9.5\t-0.5\tq\tp\tn\r\n", Last::Scored), Ok(expected));
+        for (line, problem) in [
+            ("9.5\tq\tp\tn", "expected the scores of"),
+            ("9.5\tx\tq\tp\tn", "the score \"x\" is not a number"),
+            ("9.5\t1\tq\t\tn", "a positive passage is empty"),
+        ] {
+            let error = parse(line.as_bytes(), Last::Scored).unwrap_err();
+            assert!(error.contains(problem), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_no_queries() {
+        for (text, columns) in [
+            ("7\ta query\n8\tanother", Some("number, text")),
+            ("id\ta text\n1\tone\n2\ttwo", Some("number, text")),
+            ("1\t2\tq\tp\n1\t3\tq\to", Some("number, number, text, text")),
+            ("1\t2\tq\tp\n1\t3\tq\t7", Some("number, number, text, number")),
+            ("7\tp\nwho\to", None),
+            ("q\t7\t8", None),
+            ("7", None),
+        ] {
+            let expected = columns.map(|columns| format!("the columns {columns}"));
+            assert_eq!(numbered(&lines(text)), expected, "{text}");
+        }
+    }
+
     #[test]
     fn a_header_names_all_columns_in_their_order() {
         for (line, expected) in [
             ("query\tpassage", Some(Header(None))),
             ("query\tpositive\tnegative_1\n", Some(Header(Some(Last::Text)))),
+            ("query\tpassage_1\tpassage_2", Some(Header(Some(Last::Text)))),
             ("Sentence1\tsentence2\tlabel", Some(Header(Some(Last::Label)))),
             ("query\ttitle\ttext\tlabel", Some(Header(Some(Last::Label)))),
             ("query\ttitle\ttext\ttitle\ttext\tlabel", Some(Header(Some(Last::Label)))),
@@ -256,6 +355,8 @@ mod tests {
             let error = header(line.as_bytes()).unwrap_err();
             assert!(error.contains("not in the order query, positive, negatives"), "{line}: {error}");
         }
+        let error = header(b"question\tanswer\tpassage\r\n").unwrap_err();
+        assert!(error.starts_with("answer and passage are both passages"), "{error}");
         for line in ["query\tpassage_id\tpassage", "qid\tquestion\tanswer", "id\tid"] {
             let error = header(line.as_bytes()).unwrap_err();
             assert!(error.contains("a column of identifiers"), "{line}: {error}");
