@@ -165,6 +165,19 @@ impl DualEncoder {
         Ok(Self { query, passage, ..self.clone() })
     }
 
+    /// The same model with this prompt before every text of a role.
+    ///
+    /// # Errors
+    /// When the prompt cannot be tokenized.
+    pub fn with_prompt_of(mut self, role: Role, prompt: &str) -> Result<Self, EncoderError> {
+        let tower = match role {
+            Role::Query => &mut self.query,
+            Role::Passage => &mut self.passage,
+        };
+        *tower = tower.with_prompt(prompt.to_owned())?;
+        Ok(self)
+    }
+
     /// The prompts that the model's files give, by name.
     #[must_use]
     pub fn prompts(&self) -> &BTreeMap<String, String> {

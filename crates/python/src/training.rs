@@ -31,6 +31,8 @@ pub(crate) fn train_dual(
     let run = DualRun {
         options: options.run()?,
         query_max_length: at_least_one("query_max_length", options.query_max_length)?,
+        query_prompt: options.query_prompt.take(),
+        passage_prompt: options.passage_prompt.take(),
         pooling: options.pooling.as_deref().map(parse_pooling).transpose()?,
         prefix_tokens: at_least_one("prefix_tokens", options.prefix_tokens)?,
         title_mode: parse(options.title_mode.as_deref())?,

@@ -104,6 +104,10 @@ pub(crate) struct Options<'py> {
     #[pyo3(default)]
     pub(crate) query_max_length: Option<usize>,
     #[pyo3(default)]
+    pub(crate) query_prompt: Option<String>,
+    #[pyo3(default)]
+    pub(crate) passage_prompt: Option<String>,
+    #[pyo3(default)]
     pub(crate) pooling: Option<String>,
     #[pyo3(default)]
     pub(crate) query_model: Option<PathBuf>,

@@ -178,7 +178,7 @@ def same_run(one: Path, other: Path) -> None:
 
 
 def test_a_dual_encoder_is_that_of_the_command_line(minilm: Path, cli: Cli, work: Path) -> None:
-    options = {"batch_size": 4, "lr": 1e-3, "steps": 4, "max_length": 16}
+    options = {"batch_size": 4, "lr": 1e-3, "steps": 4, "max_length": 16, "query_prompt": "query: "}
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
     cli("train", "dual", "--model", minilm, "--data", work / "data.jsonl", "--output", work / "cli", *words)
     trained = toller.train_dual(minilm, work / "own", data=work / "data.jsonl", **options)  # type: ignore[arg-type]

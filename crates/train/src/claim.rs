@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::settings::Settings;
 
 /// What is described by a checksum.
-const OPAQUE: [&str; 3] = ["model, lengths and loss", "data", "dev set"];
+const OPAQUE: [&str; 3] = ["model, lengths, prompts and loss", "data", "dev set"];
 
 /// Everything that decides the bits of a run, by name.
 pub(crate) type Description = BTreeMap<&'static str, String>;
@@ -51,7 +51,7 @@ pub(crate) fn describe(
     let trains: Vec<bool> = (0..model.towers().len()).map(|tower| model.trains(tower)).collect();
     Description::from([
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("model, lengths and loss", lesson.fingerprint()),
+        ("model, lengths, prompts and loss", lesson.fingerprint()),
         ("encoders that are trained", format!("{trains:?}")),
         ("data", lesson.fingerprint_of_data()),
         ("number of steps", total.to_string()),

@@ -70,6 +70,9 @@ pub enum TrainError {
         "a model in DPR's layout cannot be saved with vectors of unit length, for which cosine trains it"
     )]
     Scaling,
+    /// Training with prompts of a model whose layout has no place for them.
+    #[error("a model in DPR's layout cannot be saved with the prompts that it is trained with")]
+    Prompts,
     /// A classifier of tokens with another number of labels than two.
     #[error("the model's classifier of tokens has {}, not 2", counted(*_0, "label"))]
     Labels(usize),
@@ -290,6 +293,7 @@ impl Explain for TrainError {
             Self::NoEffect { setting, .. } => format!("leave {setting} out").into(),
             Self::Pooling(_) => "choose another pooling".into(),
             Self::Scaling => "choose the similarity dot".into(),
+            Self::Prompts => "leave the prompts out, or give empty ones".into(),
             Self::Labels(_) => {
                 "choose a token classifier with two labels, or a model without such a classifier".into()
             }

@@ -1,7 +1,7 @@
 //! What is trained: a dual encoder or a cross-encoder, from examples to the gradient of its results.
 
 use rayon::prelude::*;
-use toller_encoder::{CrossEncoder, DualEncoder, TitleMode};
+use toller_encoder::{CrossEncoder, DualEncoder, TextEncoder, TitleMode};
 use toller_ir::Role;
 
 use crate::TrainError;
@@ -87,8 +87,11 @@ impl Task {
     pub(crate) fn fingerprint(&self) -> String {
         match self {
             Self::Dual { encoder, similarity, loss, titles } => {
-                let lengths = [Role::Query, Role::Passage].map(|role| encoder.tower(role).max_length());
-                format!("{} {lengths:?} {similarity:?} {loss:?} {titles:?}", encoder.fingerprint())
+                let towers = [Role::Query, Role::Passage].map(|role| encoder.tower(role));
+                let (lengths, prompts) =
+                    (towers.map(TextEncoder::max_length), towers.map(TextEncoder::prompt));
+                let fingerprint = encoder.fingerprint();
+                format!("{fingerprint} {lengths:?} {prompts:?} {similarity:?} {loss:?} {titles:?}")
             }
             Self::Cross { encoder, loss, separator } => {
                 let (fingerprint, length) = (encoder.fingerprint(), encoder.max_length());

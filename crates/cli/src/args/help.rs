@@ -17,7 +17,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Evaluation during training", &["dev-queries", "dev-qrels", "dev-corpus", "dev-run", "dev-depth", "dev-measures",
         "dev-data", "eval-every", "patience", "save-last"]),
     ("Texts", &["title-mode", "title-separator", "context-field", "no-title", "passage-window", "stride", "aggregate"]),
-    ("Model", &["max-length", "prompt", "query-model", "pooling", "normalize-embeddings", "dim",
+    ("Model", &["max-length", "prompt", "query-prompt", "passage-prompt", "query-model", "pooling", "normalize-embeddings", "dim",
         "assume-model", "rerank-max-length", "rerank-prompt", "truncation", "label", "activation"]),
     ("Sparse", &["ranker", "k1", "b", "mu", "lambda", "exact-lengths", "robertson"]),
     ("Feedback", &["rm3", "rm3-fb-terms", "rm3-fb-docs", "rm3-original-query-weight", "rm3-no-term-filter",

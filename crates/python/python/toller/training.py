@@ -219,6 +219,8 @@ def train_dual(
     untie: bool = False,
     only: Literal["query", "passage"] | None = None,
     query_max_length: int | None = None,
+    query_prompt: str | None = None,
+    passage_prompt: str | None = None,
     pooling: str | None = None,
     query_model: Path | None = None,
     prefix_tokens: int | None = None,
@@ -229,8 +231,9 @@ def train_dual(
 
     What Ctrl-C interrupts goes on by the same call, with the bits of a run that was not interrupted. The other options
     are those of `TrainOptions`; docs/training.md explains all of them. With `no_duplicates`, no query and no
-    passage occurs twice in a batch, where it would be its own negative. With `prefix_tokens`, a prefix of that many
-    tokens is trained (P-tuning v2), and the model stays as it is.
+    passage occurs twice in a batch, where it would be its own negative. `query_prompt` and `passage_prompt` are put
+    before every query and passage instead of the model's own prompts, and are saved with the model. With
+    `prefix_tokens`, a prefix of that many tokens is trained (P-tuning v2), and the model stays as it is.
     """
     own = {
         "loss": loss,
@@ -243,6 +246,8 @@ def train_dual(
         "untie": untie,
         "only": only,
         "query_max_length": query_max_length,
+        "query_prompt": query_prompt,
+        "passage_prompt": passage_prompt,
         "pooling": pooling,
         "query_model": query_model,
         "prefix_tokens": prefix_tokens,

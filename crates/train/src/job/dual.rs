@@ -26,6 +26,10 @@ pub struct DualRun {
     pub options: RunOptions,
     /// Tokens of a query, at most; `None` for as many as of a passage.
     pub query_max_length: Option<usize>,
+    /// The text before every query; `None` for the model's own prompt.
+    pub query_prompt: Option<String>,
+    /// The text before every passage; `None` for the model's own prompt.
+    pub passage_prompt: Option<String>,
     /// How token states become a vector; `None` for the model's own way.
     pub pooling: Option<TextPooling>,
     /// How titles are given to the model; `None` for the model's own way, or else joined with their texts.
@@ -55,7 +59,12 @@ impl DualRun {
             known: self.known,
             ..LoadOptions::default()
         };
-        let encoder = DualEncoder::load(&self.model, &load)?;
+        let mut encoder = DualEncoder::load(&self.model, &load)?;
+        for (role, prompt) in [(Role::Query, self.query_prompt), (Role::Passage, self.passage_prompt)] {
+            if let Some(prompt) = prompt {
+                encoder = encoder.with_prompt_of(role, &prompt)?;
+            }
+        }
         let model = Model::dual(&encoder, self.untie, self.only, compute)?;
         let tower = encoder.tower(Role::Query);
         let (similarity, loss) = self.objective.complete(own_similarity(&encoder))?;

@@ -119,8 +119,8 @@ fn save_classifier(
     })
 }
 
-/// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling, or
-/// for the scaling of its vectors, or a file of the model cannot be read.
+/// Refuses a task whose model cannot be saved as it is trained: the layout has no place for its pooling,
+/// for the scaling of its vectors or for its prompts, or a file of the model cannot be read.
 pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
     let (encoder, similarity) = match task {
         Task::Cross { encoder, .. } => return check_files(encoder.folder(), encoder.new_class().is_none()),
@@ -137,6 +137,9 @@ pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
         }
         if has_no_place && *similarity == Similarity::Cosine && !tower.normalizes() {
             return Err(TrainError::Scaling);
+        }
+        if has_no_place && !tower.prompt().is_empty() {
+            return Err(TrainError::Prompts);
         }
         check_files(tower.directory(), true)?;
     }

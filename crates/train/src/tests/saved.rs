@@ -13,8 +13,8 @@ use toller_tokenizer::PairTruncation;
 
 use super::run::{Toy, run, settings};
 use crate::{
-    Compute, CrossLoss, DualLoss, DualRun, ExampleFile, Length, Model, Settings, Similarity, Source, Task,
-    TrainError, Trainer, Warmup,
+    Compute, CrossLoss, DualLoss, DualRun, ExampleFile, Length, Model, Plan, Settings, Similarity, Source,
+    Task, TrainError, Trainer, Warmup,
 };
 
 fn one_step() -> Settings {
@@ -99,6 +99,57 @@ fn what_a_manifest_adds_is_written() {
     }
     // The vectors of the model before training are not copied.
     assert!(plain.join("expected.jsonl").is_file() && !toy.output("out-false/expected.jsonl").exists());
+}
+
+#[test]
+fn prompts_that_are_given_are_trained_with_and_saved() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let plan = |query: Option<&str>, passage: Option<&str>| {
+        let run = DualRun {
+            model: toy.model.clone(),
+            query_prompt: query.map(str::to_owned),
+            passage_prompt: passage.map(str::to_owned),
+            ..DualRun::default()
+        };
+        run.open(&Compute::Cpu).unwrap()
+    };
+    let trainer = |query: Option<&str>, passage: Option<&str>| {
+        let Plan { task, model, .. } = plan(query, passage);
+        toy.trainer(task, model, None, one_step(), "out")
+    };
+    run(trainer(Some("query: "), Some("passage: ")).unwrap(), u64::MAX);
+    let trained = load(&toy.output("out"));
+    let prompts = [Role::Query, Role::Passage].map(|role| trained.tower(role).prompt());
+    assert_eq!(prompts, ["query: ", "passage: "]);
+    for (query, passage) in
+        [(None, Some("passage: ")), (Some("query: "), None), (Some("q: "), Some("passage: "))]
+    {
+        let error = trainer(query, passage).err().unwrap();
+        assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
+    }
+    // The model's own prompts count where none is given, and an empty one is none.
+    let again = |query: Option<&str>| {
+        let run = DualRun {
+            model: toy.output("out"),
+            query_prompt: query.map(str::to_owned),
+            ..DualRun::default()
+        };
+        let Task::Dual { encoder, .. } = run.open(&Compute::Cpu).unwrap().task else { panic!() };
+        [Role::Query, Role::Passage].map(|role| encoder.tower(role).prompt().to_owned())
+    };
+    assert_eq!(again(None), ["query: ", "passage: "]);
+    assert_eq!(again(Some("")), ["", "passage: "]);
+}
+
+#[test]
+fn prompts_without_a_place_are_refused() {
+    let Some(mut toy) = Toy::new("bert-mean") else { return };
+    toy.model = toller_testing::repository("tests/fixtures/models/dpr-projection");
+    let run =
+        DualRun { model: toy.model.clone(), query_prompt: Some("q: ".to_owned()), ..DualRun::default() };
+    let Plan { task, model, .. } = run.open(&Compute::Cpu).unwrap();
+    let refused = toy.trainer(task, model, None, one_step(), "out").err();
+    assert!(matches!(refused, Some(TrainError::Prompts)), "{refused:?}");
 }
 
 #[test]

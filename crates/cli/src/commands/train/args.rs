@@ -255,6 +255,16 @@ pub struct DualArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub query_max_length: Option<u32>,
 
+    /// Text before every query, such as "query: "; "" for none. It is saved with the model [default: the model's
+    /// own]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub query_prompt: Option<String>,
+
+    /// Text before every passage, such as "passage: "; "" for none. It is saved with the model [default: the
+    /// model's own]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub passage_prompt: Option<String>,
+
     /// How token states become a vector [default: the model's own, else mean]
     #[arg(long, value_name = "NAME", value_parser = pooling())]
     pub pooling: Option<TextPooling>,
@@ -344,7 +354,8 @@ impl DualArgs {
         let file: Self = config::read(path)?;
         let train = self.train.clone().over(file.train.clone());
         let completed = completed!(self.clone(), file,
-            options: [loss, similarity, temperature, title_mode, only, prefix_tokens, query_max_length, pooling, query_model],
+            options: [loss, similarity, temperature, title_mode, only, prefix_tokens, query_max_length,
+                query_prompt, passage_prompt, pooling, query_model],
             lists: [], switches: [symmetric, no_in_batch, no_duplicates, untie]);
         Ok(Self { train, ..completed })
     }

@@ -35,6 +35,8 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
         query_model: query_model.map(|source| source.directory),
         options: RunOptions { no_duplicates: args.no_duplicates, ..ranking_options(&args.train) },
         query_max_length: args.query_max_length.map(|length| length as usize),
+        query_prompt: args.query_prompt.clone(),
+        passage_prompt: args.passage_prompt.clone(),
         pooling: args.pooling,
         title_mode: args.title_mode,
         prefix_tokens: args.prefix_tokens.map(|tokens| tokens as usize),
