@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toller_checkpoint::{ModelError, ModelType, required_json};
 use toller_ir::SplitMix64;
+use toller_nn::Place;
 use toller_simd::product::Floats;
 use toller_simd::{Kernel, Simd};
 
@@ -56,6 +57,45 @@ impl Rates {
         };
         let hidden = hidden.unwrap_or(0.0);
         Ok(Self { hidden, attention: attention.unwrap_or(0.0), classifier: classifier.unwrap_or(hidden) })
+    }
+}
+
+/// Where a network has dropout, as in transformers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Whether the network ends with a classifier: what goes into its last layer is dropped.
+    pub(crate) classifies: bool,
+    /// Whether also what goes into the other layers of the classifier is.
+    pub(crate) in_head: bool,
+    /// Whether what comes out of the output layer of an attention is.
+    pub(crate) after_attention: bool,
+}
+
+impl Places {
+    /// Those of a network by the config.json in its folder.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn of_model(folder: &Path, classifies: bool) -> Result<Self, ModelError> {
+        let config: Config = required_json(&folder.join("config.json"))?;
+        let is = |model_type: ModelType| config.model_type.as_deref() == Some(model_type.name());
+        let drops_in_head =
+            [ModelType::Roberta, ModelType::XlmRoberta, ModelType::Camembert, ModelType::Electra];
+        Ok(Self {
+            classifies,
+            in_head: classifies && drops_in_head.into_iter().any(is),
+            after_attention: !is(ModelType::DistilBert),
+        })
+    }
+
+    /// Whether what goes into a linear layer is dropped.
+    pub(crate) fn drops_input(self, place: Place, is_last: bool) -> bool {
+        self.classifies && is_last || self.in_head && place == Place::Head
+    }
+
+    /// Whether what comes out of a linear layer before a residual is dropped.
+    pub(crate) fn drops_output(self, place: Place) -> bool {
+        self.after_attention || place != Place::Inner
     }
 }
 

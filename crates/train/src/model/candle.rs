@@ -54,7 +54,7 @@ impl Replicas {
         let replica = |device: &CandleDevice, tower: usize| {
             let candle = Candle::new(device.device().clone(), dtype).map_err(EncoderError::from)?;
             let network = model.lay_out(tower, OnDevice::new(candle)).map_err(TrainError::of_recording)?;
-            Ok(Replica::new(network, towers[tower].weights(), M::CLASSIFIES)?)
+            Ok(Replica::new(network, towers[tower].weights(), model.dropped(tower)?)?)
         };
         let of_device = |device| (0..towers.len()).map(|tower| replica(device, tower)).collect();
         let replicas = devices.iter().map(of_device).collect::<Result<Vec<Vec<Replica>>, TrainError>>()?;

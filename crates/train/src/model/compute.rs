@@ -1,5 +1,6 @@
 //! Where a model is trained.
 
+use toller_checkpoint::ModelError;
 use toller_encoder::{CrossEncoder, DualEncoder, EncoderError, Network, TokenClassifier};
 use toller_ir::Role;
 use toller_nn::Backend;
@@ -8,6 +9,7 @@ use toller_nn::{CandleDevice, Precision};
 
 use super::{Division, Graded, Model};
 use crate::TrainError;
+use crate::dropout::Places;
 use crate::network::{Gradients, Texts, Tower};
 
 /// Where a model is trained.
@@ -56,15 +58,17 @@ pub(crate) type Grade<'a> = Box<dyn FnOnce([Vec<f64>; 2]) -> Result<Graded, Trai
 
 /// A model whose towers can be laid out for a backend.
 pub(super) trait LayOut {
-    /// Whether the result is a classifier's.
-    const CLASSIFIES: bool;
+    /// Where a tower has dropout.
+    fn dropped(&self, tower: usize) -> Result<Places, ModelError>;
 
     /// The network of a tower.
     fn lay_out<B: Backend>(&self, tower: usize, backend: B) -> Result<Network<B>, EncoderError>;
 }
 
 impl LayOut for DualEncoder {
-    const CLASSIFIES: bool = false;
+    fn dropped(&self, tower: usize) -> Result<Places, ModelError> {
+        Places::of_model(self.tower([Role::Query, Role::Passage][tower]).folder(), false)
+    }
 
     fn lay_out<B: Backend>(&self, tower: usize, backend: B) -> Result<Network<B>, EncoderError> {
         self.tower([Role::Query, Role::Passage][tower]).on(backend)
@@ -72,7 +76,9 @@ impl LayOut for DualEncoder {
 }
 
 impl LayOut for CrossEncoder {
-    const CLASSIFIES: bool = true;
+    fn dropped(&self, _: usize) -> Result<Places, ModelError> {
+        Places::of_model(self.folder(), true)
+    }
 
     fn lay_out<B: Backend>(&self, _: usize, backend: B) -> Result<Network<B>, EncoderError> {
         self.on(backend)
@@ -80,7 +86,9 @@ impl LayOut for CrossEncoder {
 }
 
 impl LayOut for TokenClassifier {
-    const CLASSIFIES: bool = true;
+    fn dropped(&self, _: usize) -> Result<Places, ModelError> {
+        Places::of_model(self.folder(), true)
+    }
 
     fn lay_out<B: Backend>(&self, _: usize, backend: B) -> Result<Network<B>, EncoderError> {
         self.on(backend)

@@ -180,14 +180,22 @@ impl Model {
     ) -> Result<Self, TrainError> {
         let tower = |index: usize| {
             let network = model.lay_out(index, Recorder::default()).map_err(TrainError::of_recording)?;
-            Ok(Tower::new(network, M::CLASSIFIES))
+            Ok(Tower::new(network, model.dropped(index)?))
         };
         let mut all = (0..towers).map(tower).collect::<Result<Vec<Tower>, TrainError>>()?;
         let devices = compute.open(model, &all)?;
         if devices.is_some() {
             all = all.into_iter().map(Tower::without_passes).collect();
         }
-        Ok(Self { towers: all, roles, devices })
+        let mut model = Self { towers: all, roles, devices };
+        let trained: Vec<bool> = (0..towers).map(|tower| model.trains(tower)).collect();
+        model
+            .towers
+            .iter_mut()
+            .zip(trained)
+            .filter(|(_, is_trained)| !is_trained)
+            .for_each(|(tower, _)| tower.freeze());
+        Ok(model)
     }
 
     /// Where gradients come from, if not from the CPU: their bits depend on it.

@@ -129,7 +129,9 @@ impl Reverse {
                 let width = self.tape.weights.linears[layer].outputs;
                 let mut delta = gradient.clone();
                 self.add(residual, gradient);
-                self.tape.drop_out(Rate::Hidden, number, &mut delta, width);
+                if self.tape.weights.linears[layer].drops_output {
+                    self.tape.drop_out(Rate::Hidden, number, &mut delta, width);
+                }
                 let below = self.input_gradient(layer, &delta);
                 self.add(x.node, below);
                 Terms { linear: Some(LinearTerms { layer, x: x.values, delta }), norm, ..Terms::default() }

@@ -25,7 +25,7 @@ pub(crate) use self::replica::{OnDevice, Replica, Sums};
 use self::tape::{States, Tape};
 pub(crate) use self::weights::PREFIX;
 pub use self::weights::{Parameter, TensorName, Weights};
-use crate::dropout::Dropout;
+use crate::dropout::{Dropout, Places};
 
 /// Tokens of a tape, at most: what one thread computes at a time. The bits do not depend on it.
 const SPAN: usize = 256;
@@ -52,12 +52,13 @@ pub(crate) struct Texts<'a> {
 }
 
 impl Tower {
-    /// Takes the parameters of a network that was loaded on a recorder. Features are dropped before the last
-    /// layer of one that `classifies`.
-    pub(crate) fn new(network: Network<Recorder>, classifies: bool) -> Self {
+    /// Takes the parameters of a network that was loaded on a recorder, and has dropout in these places.
+    pub(crate) fn new(network: Network<Recorder>, dropped: Places) -> Self {
         let mut weights = network.backend().take_weights();
-        if let Some(last) = weights.linears.last_mut() {
-            last.drops_input = classifies;
+        let count = weights.linears.len();
+        for (index, layer) in weights.linears.iter_mut().enumerate() {
+            layer.drops_input = dropped.drops_input(layer.place, index + 1 == count);
+            layer.drops_output = dropped.drops_output(layer.place);
         }
         Self { network, weights: Arc::new(weights) }
     }
@@ -74,6 +75,13 @@ impl Tower {
             weights.unpack();
         }
         self
+    }
+
+    /// Leaves all parameters as they are: there are no gradients of them.
+    pub(crate) fn freeze(&mut self) {
+        if let Some(weights) = self.weights_mut() {
+            weights.freeze();
+        }
     }
 
     /// The parameters, to change them; `None` while a pass over them is on its way.

@@ -146,7 +146,7 @@ impl Backend for Recorder {
         Ok(Table { parameter, width: table.columns })
     }
 
-    fn linear(&self, layer: LinearParameters<'_>, _: Place) -> Result<usize, NnError> {
+    fn linear(&self, layer: LinearParameters<'_>, place: Place) -> Result<usize, NnError> {
         let mut loading = self.lock();
         let weight = loading.add(layer.weight.values, true, |_, tensor| tensor.shape.len() == 2)?;
         let bias = layer
@@ -156,8 +156,18 @@ impl Backend for Recorder {
         loading.named.clear();
         let (outputs, inputs) = (layer.outputs(), layer.inputs());
         let (forward, backward) = (Panels::default(), Panels::default());
-        let layer = Linear { weight, bias, outputs, inputs, forward, backward, drops_input: false };
-        loading.weights.linears.push(layer);
+        let (drops_input, drops_output) = (false, true);
+        loading.weights.linears.push(Linear {
+            weight,
+            bias,
+            outputs,
+            inputs,
+            forward,
+            backward,
+            place,
+            drops_input,
+            drops_output,
+        });
         Ok(loading.weights.linears.len() - 1)
     }
 
@@ -319,7 +329,9 @@ impl Backend for Recorder {
         };
         let step = tape.begin();
         let mut values = multiply(&tape.weights, &x.values, *layer);
-        tape.drop_out(Rate::Hidden, step, &mut values, residual.width);
+        if tape.weights.linears[*layer].drops_output {
+            tape.drop_out(Rate::Hidden, step, &mut values, residual.width);
+        }
         values.iter_mut().zip(residual.values.iter()).for_each(|(sum, x)| *sum += x);
         let normed = normalize(&tape.weights, *norm, &mut values);
         let out = tape.states(values, residual.width);

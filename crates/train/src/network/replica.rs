@@ -17,7 +17,7 @@ use toller_simd as simd;
 use super::masks::{Masks, Rate};
 use super::weights::{Parameter, Weights};
 use super::{Texts, unsupported};
-use crate::dropout::{Apply, Dropout};
+use crate::dropout::{Apply, Dropout, Places};
 
 /// A network on a device, whose variables follow the parameters of its tower.
 pub(crate) struct Replica {
@@ -29,20 +29,18 @@ pub(crate) struct Replica {
 pub(crate) type Sums = Vec<Option<Tensor>>;
 
 impl Replica {
-    /// Takes the variables of a network, which belong to these weights in their order. Features are dropped
-    /// before the last layer of one that `classifies`.
+    /// Takes the variables of a network, which belong to these weights in their order. It has dropout in
+    /// these places.
     ///
     /// # Errors
     /// When the variables are not as many, or not as large, as the weights' parameters.
     pub(crate) fn new(
         network: Network<OnDevice>,
         weights: &Weights,
-        classifies: bool,
+        dropped: Places,
     ) -> Result<Self, EncoderError> {
-        let OnDevice { candle, layers, drops_input } = network.backend();
-        if classifies {
-            drops_input.get_or_init(|| layers.load(Ordering::Relaxed).saturating_sub(1));
-        }
+        let OnDevice { candle, layers, dropped: places } = network.backend();
+        places.get_or_init(|| (dropped, layers.load(Ordering::Relaxed)));
         let variables = candle.variables();
         let found: Vec<usize> = variables.iter().map(|variable| variable.elem_count()).collect();
         let expected: Vec<usize> = weights.parameters().iter().map(|of| of.values.len()).collect();
@@ -114,8 +112,8 @@ pub(crate) struct OnDevice {
     candle: Candle,
     /// Linear layers that were laid out.
     layers: AtomicUsize,
-    /// The layer whose input is dropped.
-    drops_input: OnceLock<usize>,
+    /// What is dropped, and the number of all layers, once they are laid out.
+    dropped: OnceLock<(Places, usize)>,
 }
 
 /// What belongs to one forward pass.
@@ -134,12 +132,13 @@ pub(crate) struct Batch {
 pub(crate) struct Layer {
     linear: CandleLinear,
     number: usize,
+    place: Place,
 }
 
 impl OnDevice {
     /// On the device of `candle`.
     pub(crate) fn new(candle: Candle) -> Self {
-        Self { candle: candle.with_gradients(), layers: AtomicUsize::new(0), drops_input: OnceLock::new() }
+        Self { candle: candle.with_gradients(), layers: AtomicUsize::new(0), dropped: OnceLock::new() }
     }
 }
 
@@ -202,7 +201,7 @@ impl Backend for OnDevice {
 
     fn linear(&self, layer: LinearParameters<'_>, place: Place) -> Result<Layer, NnError> {
         let number = self.layers.fetch_add(1, Ordering::Relaxed);
-        Ok(Layer { linear: self.candle.linear(layer, place)?, number })
+        Ok(Layer { linear: self.candle.linear(layer, place)?, number, place })
     }
 
     fn gated(&self, _: LinearParameters<'_>, _: LinearParameters<'_>) -> Result<Infallible, NnError> {
@@ -243,7 +242,9 @@ impl Backend for OnDevice {
     ) -> Result<Tensor, NnError> {
         let step = pass.masks.begin();
         let mut x = x.clone();
-        if self.drops_input.get() == Some(&layer.number) {
+        let drops_input =
+            |(places, count): &(Places, usize)| places.drops_input(layer.place, layer.number + 1 == *count);
+        if self.dropped.get().is_some_and(drops_input) {
             x = pass.drop_out(Rate::Classifier, step, x)?;
         }
         self.candle.project(&mut (), &x, &layer.linear, activation)
@@ -294,7 +295,9 @@ impl Backend for OnDevice {
         };
         let step = pass.masks.begin();
         let x = self.candle.project(&mut (), &x, &layer.linear, Activation::Identity)?;
-        let sum = pass.drop_out(Rate::Hidden, step, x)?.add(&residual)?;
+        let drops_output = self.dropped.get().is_none_or(|(places, _)| places.drops_output(layer.place));
+        let x = if drops_output { pass.drop_out(Rate::Hidden, step, x)? } else { x };
+        let sum = x.add(&residual)?;
         Ok(self.candle.normalize(&mut (), sum, norm)?.into())
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use toller_nn::Place;
 use toller_simd::tile::Rows;
 
 use crate::kernels::product::Panels;
@@ -83,8 +84,11 @@ pub(crate) struct Linear {
     pub(crate) forward: Panels,
     /// For products with the weight: the gradient of the layer's input.
     pub(crate) backward: Panels,
+    pub(crate) place: Place,
     /// Whether elements of the input are dropped, as before a classifier.
     pub(crate) drops_input: bool,
+    /// Whether elements of the output are dropped before a residual is added.
+    pub(crate) drops_output: bool,
 }
 
 /// All parameters of a network.
@@ -129,6 +133,11 @@ impl Weights {
             layer.forward.pack_transposed(rows);
             layer.backward.pack(rows);
         });
+    }
+
+    /// Freezes all parameters.
+    pub(crate) fn freeze(&mut self) {
+        self.parameters.iter_mut().for_each(|parameter| parameter.frozen = true);
     }
 
     /// Freezes all parameters but a prefix, if there is one (Liu et al. 2022, section 3).

@@ -8,6 +8,7 @@ use toller_nn::candle_core::{Device, Tensor};
 use toller_nn::{Candle, Precision};
 use toller_tokenizer::Tokens;
 
+use crate::dropout::Places;
 use crate::model::{Compute, Model};
 use crate::network::{Gradients, OnDevice, Recorder, Replica, Texts, Tower, Weights};
 
@@ -96,9 +97,10 @@ fn a_network_with_other_parameters_is_no_replica() {
     let folder = toller_testing::repository("tests/fixtures/tiny-bert");
     let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
     let passages = encoder.tower(Role::Passage);
+    let dropped = Places::of_model(&folder, false).unwrap();
     let replica = |weights: &Weights| {
         let candle = Candle::new(Device::Cpu, Precision::F32).unwrap();
-        Replica::new(passages.on(OnDevice::new(candle)).unwrap(), weights, false)
+        Replica::new(passages.on(OnDevice::new(candle)).unwrap(), weights, dropped)
     };
     let weights = || passages.on(Recorder::default()).unwrap().backend().take_weights();
     assert!(replica(&weights()).is_ok());

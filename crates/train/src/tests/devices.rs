@@ -44,12 +44,20 @@ fn cases() -> Vec<Case> {
         let model = move |compute: &Compute| Model::dual(&encoder, false, None, compute).unwrap();
         cases.push((name, Box::new(model), Inputs { texts, first: [0, 0] }));
     }
-    if let Some(folder) = super::model("bert-ce") {
-        let encoder = CrossEncoder::load(&folder, &CrossEncoderOptions::default()).unwrap();
+    let fixture = |name: &str| Some(toller_testing::repository("tests/fixtures/cross-encoders").join(name));
+    // RoBERTa has dropout before both layers of its classifier, and DistilBERT none after attention.
+    for (name, folder) in [
+        ("bert-ce", super::model("bert-ce")),
+        ("roberta", fixture("roberta")),
+        ("distilbert", fixture("distilbert")),
+    ] {
+        let Some(folder) = folder else { continue };
+        let options = CrossEncoderOptions { label: Some(0), ..CrossEncoderOptions::default() };
+        let encoder = CrossEncoder::load(&folder, &options).unwrap();
         let pairs = TEXTS.iter().map(|text| encoder.tokenize_pair("what do tollers retrieve", text).unwrap());
         let texts = [pairs.collect(), Vec::new()];
         let model = move |compute: &Compute| Model::cross(&encoder, compute).unwrap();
-        cases.push(("bert-ce", Box::new(model), Inputs { texts, first: [0, 0] }));
+        cases.push((name, Box::new(model), Inputs { texts, first: [0, 0] }));
     }
     let folder = toller_testing::repository("tests/fixtures/token-classifiers/bert");
     let classifier = TokenClassifier::load(&folder, &TokenClassifierOptions::default()).unwrap();

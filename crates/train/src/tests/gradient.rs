@@ -111,6 +111,39 @@ fn tokens() -> Case {
     Case { model, inputs: Inputs { texts: [texts, Vec::new()], first: [0, 0] }, grade, references }
 }
 
+#[test]
+fn dropout_is_where_transformers_has_it() {
+    let folder = |name: &str| toller_testing::repository("tests/fixtures").join(name);
+    let weights = |model: &Model| -> Vec<(bool, bool)> {
+        let linears = &model.towers()[0].weights().linears;
+        linears.iter().map(|layer| (layer.drops_input, layer.drops_output)).collect()
+    };
+    // A block has four layers: to queries, keys and values, from attention, and two of the feed-forward
+    // network.
+    for (name, dropped, after_attention) in [
+        ("bert", 1, true),
+        ("roberta", 2, true),
+        ("xlm-roberta", 2, true),
+        ("camembert", 2, true),
+        ("electra", 2, true),
+        ("distilbert", 1, false),
+    ] {
+        let folder = folder("cross-encoders").join(name);
+        let options = CrossEncoderOptions { label: Some(0), ..CrossEncoderOptions::default() };
+        let encoder = CrossEncoder::load(&folder, &options).unwrap();
+        let drops = weights(&Model::cross(&encoder, &Compute::Cpu).unwrap());
+        let inputs: Vec<bool> = drops.iter().map(|(input, _)| *input).collect();
+        let (inside, head) = inputs.split_at(inputs.len() - dropped);
+        assert!(head.iter().all(|drops| *drops) && !inside.contains(&true), "{name}: {inputs:?}");
+        // Before the two layers of the classifier.
+        let block = &drops[drops.len() - 6..drops.len() - 2];
+        assert_eq!((block[1].1, block[3].1), (after_attention, true), "{name}: {drops:?}");
+    }
+    let encoder = DualEncoder::load(&folder("models/distilbert"), &LoadOptions::default()).unwrap();
+    let drops = weights(&Model::dual(&encoder, false, None, &Compute::Cpu).unwrap());
+    assert!(drops.iter().all(|(input, _)| !input) && !drops[1].1 && drops[3].1, "{drops:?}");
+}
+
 const CONTRASTIVE: DualLoss = DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false };
 
 fn all_cases() -> impl Iterator<Item = (&'static str, Case)> {
