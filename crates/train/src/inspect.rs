@@ -143,7 +143,7 @@ fn note(task: &Task, source: &Source, settings: &Settings, index: usize) -> Resu
         return Err(source.error(index, problem));
     }
     let has_negatives = settings.negatives > 0 && !example.negatives.is_empty();
-    let label = example.positives[0].label.unwrap_or(1.0);
+    let label = task.label_of(&example.positives[0], true);
     let least = if has_negatives { label.min(0.0) } else { label };
     let is_contradictory = settings.negatives > 0 && example.contradicts_itself();
     let can_clash = task.has_shared_negatives(settings) && !settings.no_duplicates;
@@ -187,13 +187,14 @@ impl Task {
 
     /// Why an example cannot be learned from.
     fn problem(&self, example: &Example, settings: &Settings) -> Option<String> {
-        if self.compares_own(settings) && example.negatives.is_empty() {
+        let has_other = !example.negatives.is_empty() || self.learns_grades() && example.has_grades();
+        if self.compares_own(settings) && !has_other {
             return Some("no negative, and a query is compared with its own passages".to_owned());
         }
-        let label = example.positives.iter().find_map(|positive| positive.label);
+        let mut labels = example.positives.iter().filter_map(|positive| positive.label);
         match self {
             Self::Dual { loss: DualLoss::Contrastive { .. }, .. } => {
-                label.filter(|label| *label != 1.0).map(|label| {
+                labels.find(|label| *label != 1.0).map(|label| {
                     format!("the label {label}; a dual encoder learns from positives, whose label is 1")
                 })
             }
@@ -203,7 +204,6 @@ impl Task {
                 is_missing.then(|| "a passage without a score, from which the loss learns".to_owned())
             }
             Self::Cross { encoder, loss, .. } => {
-                let mut labels = example.positives.iter().filter_map(|positive| positive.label);
                 let (fits, takes): (fn(f64) -> bool, _) = match loss {
                     CrossLoss::Binary | CrossLoss::TwoLabels => {
                         (|label| (0.0..=1.0).contains(&label), "takes labels from 0 to 1")

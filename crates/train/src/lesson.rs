@@ -68,8 +68,7 @@ impl Lesson {
                 let keys = |index| Ok(keys(index, source.get(index)?, settings, epoch));
                 let keys = (0..source.len()).into_par_iter().map(keys);
                 let keys = keys.collect::<Result<Vec<Vec<u64>>, TrainError>>()?;
-                Order::apart(&keys, batch_size, seed, epoch)
-                    .ok_or(TrainError::Duplicates { batch: batch_size })
+                Ok(Order::apart(&keys, batch_size, seed, epoch))
             }
             _ => Ok(Order::new(self.len(), seed, epoch)),
         }
@@ -84,7 +83,9 @@ impl Lesson {
     ) -> Result<(Inputs, Grade<'_>), TrainError> {
         match self {
             Self::Ranking(task, source) => {
-                let picked = examples.par_iter().map(|&example| pick(source, example, settings, epoch));
+                let by_grade = task.learns_grades();
+                let pick = |&example| pick(source, example, settings, epoch, by_grade);
+                let picked = examples.par_iter().map(pick);
                 let (inputs, groups) = task.inputs(&picked.collect::<Result<Vec<_>, _>>()?)?;
                 Ok((inputs, Box::new(move |results| task.grade(&groups, results))))
             }
@@ -106,24 +107,106 @@ impl Lesson {
 }
 
 /// An example with its passages of an epoch.
-fn pick(source: &Source, index: u32, settings: &Settings, epoch: u64) -> Result<Picked, TrainError> {
-    let (query, passages) = choose(index as usize, source.get(index as usize)?, settings, epoch);
+fn pick(
+    source: &Source,
+    index: u32,
+    settings: &Settings,
+    epoch: u64,
+    by_grade: bool,
+) -> Result<Picked, TrainError> {
+    let index = index as usize;
+    let (query, passages) = choose(index, source.get(index)?, settings, epoch, by_grade);
     let candidates = passages.into_iter().map(|candidate| source.fill(candidate));
     Ok(Picked { query, candidates: candidates.collect::<Result<_, _>>()? })
 }
 
-/// What two examples of a batch should not have in common: the query, and the passages of an epoch.
+/// What two examples of a batch should not have in common: the query, all positives, of which none is a
+/// negative of the other, and the negatives of an epoch.
 pub(crate) fn keys(index: usize, example: Example, settings: &Settings, epoch: u64) -> Vec<u64> {
-    let (query, passages) = choose(index, example, settings, epoch);
-    passages.iter().map(key).chain([key_of_query(&query)]).collect()
+    let positives: Vec<u64> = example.positives.iter().map(key).collect();
+    let (query, passages) = choose(index, example, settings, epoch, false);
+    let negatives = passages.iter().skip(1).map(key);
+    positives.into_iter().chain(negatives).chain([key_of_query(&query)]).collect()
 }
 
-/// The query of an example, and its passages of an epoch, which may be without their texts.
-fn choose(index: usize, example: Example, settings: &Settings, epoch: u64) -> (String, Vec<Candidate>) {
+/// The query of an example, and its passages of an epoch, which may be without their texts: a positive, then
+/// negatives. With `by_grade`, positives of another grade are among these.
+fn choose(
+    index: usize,
+    example: Example,
+    settings: &Settings,
+    epoch: u64,
+    by_grade: bool,
+) -> (String, Vec<Candidate>) {
     let Settings { seed, negatives, .. } = *settings;
-    let Example { query, positives, negatives: all } = example;
-    let positive = window(positives.len(), 1, seed, index as u64, epoch);
-    let negative = window(all.len(), negatives, seed, index as u64, epoch);
-    let chosen = positive.into_iter().map(|at| positives[at].clone());
-    (query, chosen.chain(negative.into_iter().map(|at| all[at].clone())).collect())
+    let Example { query, positives, negatives: mut others } = example;
+    let chosen = window(positives.len(), 1, seed, index as u64, epoch).into_iter();
+    let mut chosen: Vec<Candidate> = chosen.map(|at| positives[at].clone()).collect();
+    if by_grade && let Some(positive) = chosen.first() {
+        let grade = positive.relevance();
+        others.extend(positives.into_iter().filter(|other| other.relevance() != grade));
+    }
+    let taken = window(others.len(), negatives, seed, index as u64, epoch);
+    chosen.extend(taken.into_iter().map(|at| others[at].clone()));
+    (query, chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{choose, keys};
+    use crate::dropout::Rates;
+    use crate::{Candidate, Example, Settings};
+
+    fn candidate(text: &str, grade: Option<f64>) -> Candidate {
+        Candidate { grade, ..Candidate::plain(text) }
+    }
+
+    fn settings(negatives: usize) -> Settings {
+        Settings { negatives, ..Settings::new(Rates::default()) }
+    }
+
+    #[test]
+    fn all_positives_and_the_negatives_of_an_epoch_are_keys() {
+        let of = |id: &str, text: &str| Candidate { id: Some(id.to_owned()), ..Candidate::plain(text) };
+        let example = |query: &str, positives: &[Candidate], negatives: &[Candidate]| Example {
+            query: query.to_owned(),
+            positives: positives.to_vec(),
+            negatives: negatives.to_vec(),
+        };
+        let example = [
+            example("q", &[of("1", "a"), of("2", "b")], &[of("3", "n"), of("4", "m")]),
+            example("r", &[of("5", "a")], &[]),
+            example("s", &[of("6", "b")], &[]),
+            example("t", &[of("1", "c"), of("7", "n"), of("8", "m")], &[]),
+            example("u", &[of("1", "e")], &[]),
+        ];
+        let keys = example.map(|example| keys(0, example, &settings(1), 0));
+        let shared =
+            |one: usize, other: usize| keys[one].iter().filter(|key| keys[other].contains(key)).count();
+        assert_eq!(keys[0].len(), 4, "a query, two positives and one of two negatives");
+        assert_eq!([1, 2, 3, 4].map(|other| shared(0, other)), [1, 1, 1, 0]);
+    }
+
+    #[test]
+    fn grades_are_compared_where_they_are_learned() {
+        let positives = [("a", 3.0), ("b", 2.0), ("c", 2.0)];
+        let example = Example {
+            query: "q".to_owned(),
+            positives: positives.map(|(text, grade)| candidate(text, Some(grade))).into(),
+            negatives: vec![candidate("n", Some(0.0))],
+        };
+        let texts = |epoch: u64, by_grade: bool| {
+            let (_, chosen) = choose(0, example.clone(), &settings(9), epoch, by_grade);
+            let mut texts: Vec<String> = chosen.into_iter().filter_map(|own| own.text).collect();
+            texts[1..].sort();
+            texts.concat()
+        };
+        let sorted = |by_grade: bool| {
+            let mut all: Vec<String> = (0..3).map(|epoch| texts(epoch, by_grade)).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(sorted(true), ["abcn", "ban", "can"]);
+        assert_eq!(sorted(false), ["an", "bn", "cn"]);
+    }
 }

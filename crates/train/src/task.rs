@@ -49,7 +49,7 @@ impl Task {
             groups.starts.push(groups.starts.last().copied().unwrap_or(0) + picked.candidates.len());
             for (index, candidate) in picked.candidates.iter().enumerate() {
                 groups.scores.extend(candidate.score);
-                groups.labels.push(candidate.label.unwrap_or(f64::from(u8::from(index == 0))));
+                groups.labels.push(self.label_of(candidate, index == 0));
             }
         }
         let pairs: Vec<(&str, &Candidate)> = batch
@@ -73,6 +73,21 @@ impl Task {
             }
         };
         Ok((Inputs { texts, first: [0, 0] }, groups))
+    }
+
+    /// Whether the grades of a query's passages are learned, not only that positives are above negatives.
+    pub(crate) fn learns_grades(&self) -> bool {
+        matches!(self, Self::Cross { loss: CrossLoss::RankNet | CrossLoss::Lambda, .. })
+    }
+
+    /// What the loss takes a passage for.
+    pub(crate) fn label_of(&self, candidate: &Candidate, is_positive: bool) -> f64 {
+        match (candidate.label, candidate.grade) {
+            (Some(label), _) => label,
+            (None, Some(grade)) if self.learns_grades() => grade,
+            (None, Some(grade)) => grade.clamp(0.0, 1.0),
+            (None, None) => f64::from(u8::from(is_positive)),
+        }
     }
 
     /// The loss of results, and its gradient.

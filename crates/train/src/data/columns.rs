@@ -59,8 +59,8 @@ pub(super) fn columns(fields: &Fields) -> Result<Example, String> {
         }
         (Some(Grades::List(labels)), texts) if labels.len() == texts.len() && negatives.is_empty() => {
             let all = texts.iter().zip(labels);
-            let all = all.map(|(text, label)| Candidate { label: Some(label), ..Candidate::plain(*text) });
-            let (positives, negatives) = all.partition(|one| one.label > Some(0.0));
+            let all = all.map(|(text, grade)| Candidate { grade: Some(grade), ..Candidate::plain(*text) });
+            let (positives, negatives) = all.partition(|one| one.grade > Some(0.0));
             Ok(example(query, positives, negatives))
         }
         (Some(Grades::List(labels)), texts) => {
@@ -154,7 +154,7 @@ fn only_other(columns: &[(&str, Vec<&str>)], known: usize) -> Result<usize, Stri
 }
 
 /// Whether the labels of a record are a list, so that its passages may be one.
-fn has_list_of_labels(fields: &Fields) -> bool {
+pub(super) fn has_list_of_labels(fields: &Fields) -> bool {
     fields.0.iter().any(|(name, value)| Column::named(name) == Some(Column::Label) && value.is_array())
 }
 
@@ -214,8 +214,8 @@ mod tests {
         Candidate { score: Some(score), ..Candidate::plain(text) }
     }
 
-    fn labelled(text: &str, label: f64) -> Candidate {
-        Candidate { label: Some(label), ..Candidate::plain(text) }
+    fn graded(text: &str, grade: f64) -> Candidate {
+        Candidate { grade: Some(grade), ..Candidate::plain(text) }
     }
 
     fn read(json: &str) -> Example {
@@ -246,8 +246,8 @@ mod tests {
     #[test]
     fn a_list_of_labels_tells_the_positives_of_a_list() {
         let json = r#"{"query": "q", "docs": ["a", "b", "c"], "labels": [0, 2, 1]}"#;
-        let positives = vec![labelled("b", 2.0), labelled("c", 1.0)];
-        assert_eq!(read(json), example("q", positives, vec![labelled("a", 0.0)]));
+        let positives = vec![graded("b", 2.0), graded("c", 1.0)];
+        assert_eq!(read(json), example("q", positives, vec![graded("a", 0.0)]));
     }
 
     #[test]

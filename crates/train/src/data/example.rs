@@ -48,11 +48,21 @@ pub struct Candidate {
     pub text: Option<String>,
     /// A teacher's score.
     pub score: Option<f64>,
-    /// The label of a pair that is one, from 0 to 1.
+    /// The label of a pair: what a loss over pairs learns for it, from 0 to 1.
     pub label: Option<f64>,
+    /// How relevant it is among the passages of its query, by judgments or a list of labels: above 0 for a
+    /// positive.
+    pub grade: Option<f64>,
 }
 
 impl Example {
+    /// Whether some positives are more relevant than others.
+    pub(crate) fn has_grades(&self) -> bool {
+        let mut all = self.positives.iter().map(Candidate::relevance);
+        let first = all.next();
+        all.any(|other| Some(other) != first)
+    }
+
     /// Whether a negative is one of the positives: by its identifier, or by its text.
     pub(crate) fn contradicts_itself(&self) -> bool {
         let is_same = |one: &Candidate, other: &Candidate| {
@@ -65,11 +75,12 @@ impl Example {
     }
 }
 
-/// Identifies a passage: by its identifier if it has one, else by its text.
+/// Identifies a passage: by its text if it is there, since a collection may have a text twice, else by its
+/// identifier.
 pub(crate) fn key(candidate: &Candidate) -> u64 {
-    match &candidate.id {
-        Some(id) => hash((0, id)),
-        None => hash((1, &candidate.title, &candidate.text)),
+    match &candidate.text {
+        Some(text) => hash((1, &candidate.title, text)),
+        None => hash((0, &candidate.id)),
     }
 }
 
@@ -85,6 +96,11 @@ fn hash(value: impl Hash) -> u64 {
 }
 
 impl Candidate {
+    /// Its label or grade, where it has one.
+    pub(crate) fn relevance(&self) -> Option<f64> {
+        self.label.or(self.grade)
+    }
+
     /// As a passage without an identifier.
     pub(crate) fn passage(&self) -> Passage {
         let text = self.text.clone().unwrap_or_default();

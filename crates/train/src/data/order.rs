@@ -9,22 +9,50 @@ use crate::dropout::mix;
 /// The examples of an epoch in a random order.
 pub(crate) struct Order {
     examples: Vec<u32>,
+    /// Batches that have examples with a common key.
+    crowded: usize,
 }
+
+/// Orders that are tried before batches have examples with a common key: a batch may find no other only
+/// because of what earlier batches took.
+const TRIES: u64 = 4;
+
+/// Rounds of all examples in which crowded batches look for one that fits. What they do not find is rare,
+/// and each round of many examples takes long.
+const ROUNDS: usize = 8;
 
 impl Order {
     pub(crate) fn new(count: usize, seed: u64, epoch: u64) -> Self {
         let examples = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
-        Self { examples: shuffled(examples, mix(mix(seed).wrapping_add(epoch))) }
+        Self { examples: shuffled(examples, mix(mix(seed).wrapping_add(epoch))), crowded: 0 }
     }
 
     /// The same, but examples that have a key in common come into different batches of `size`. `keys` are
     /// those of each example. An example that finds no place waits for the next epoch. Others of this one
-    /// come again in turn, so that none comes much more often than another. `None` if there is no such batch.
-    pub(crate) fn apart(keys: &[Vec<u64>], size: usize, seed: u64, epoch: u64) -> Option<Self> {
-        let all = Self::new(keys.len(), seed, epoch).examples;
+    /// come again in turn, so that none comes much more often than another. If no other fits in any order
+    /// that is tried, the next one comes all the same.
+    pub(crate) fn apart(keys: &[Vec<u64>], size: usize, seed: u64, epoch: u64) -> Self {
+        let first = Self::new(keys.len(), seed, epoch).examples;
+        let apart = (0..TRIES).find_map(|attempt| match attempt {
+            0 => Self::placed(&first, keys, size, None),
+            _ => Self::placed(&shuffled(first.clone(), mix(!seed).wrapping_add(attempt)), keys, size, None),
+        });
+        let placed = apart.or_else(|| Self::placed(&first, keys, size, Some(ROUNDS)));
+        placed.unwrap_or(Self { examples: first, crowded: 0 })
+    }
+
+    /// The batches that have examples with a common key, since no other found a place.
+    pub(crate) fn crowded(&self) -> usize {
+        self.crowded
+    }
+
+    /// Takes the examples of `all` apart in their order. Where none fits, the next one is taken all the same
+    /// after this many rounds; `None` for never, and then the result may be `None`.
+    fn placed(all: &[u32], keys: &[Vec<u64>], size: usize, rounds: Option<usize>) -> Option<Self> {
         let mut examples = Vec::with_capacity(all.len());
         let (mut waiting, mut rest) = (Waiting::default(), all.iter().copied());
         let mut again = all.iter().copied().cycle();
+        let (mut rounds_left, mut crowded) = (rounds, 0);
         for _ in 0..all.len() / size {
             let mut batch = Apart { keys, taken: HashSet::new(), examples: Vec::with_capacity(size), size };
             waiting.offer(&mut batch, |batch, key| batch.taken.contains(&key), Apart::take);
@@ -34,15 +62,22 @@ impl Order {
                     waiting.push(example, key);
                 }
             }
-            let mut left = all.len();
-            while !batch.is_full() {
-                // After a round of all, no other fits.
-                left = left.checked_sub(1)?;
+            let mut left = if rounds_left == Some(0) { 0 } else { all.len() };
+            while !batch.is_full() && left > 0 {
+                left -= 1;
                 batch.take(again.next()?);
+            }
+            // After a round of all, no other fits.
+            if !batch.is_full() {
+                rounds_left = Some(rounds_left?.saturating_sub(1));
+                crowded += 1;
+            }
+            while !batch.is_full() {
+                batch.add(again.next()?);
             }
             examples.append(&mut batch.examples);
         }
-        Some(Self { examples })
+        Some(Self { examples, crowded })
     }
 
     pub(crate) fn batch(&self, index: usize, size: usize) -> &[u32] {
@@ -72,10 +107,17 @@ impl Apart<'_> {
         match own.iter().find(|key| self.taken.contains(key)) {
             Some(key) => Offered::Blocked(*key),
             None => {
-                self.taken.extend(own);
-                self.examples.push(example);
+                self.add(example);
                 Offered::Taken
             }
+        }
+    }
+
+    /// Takes an example, whatever its keys, unless it is there.
+    fn add(&mut self, example: u32) {
+        if !self.examples.contains(&example) {
+            self.taken.extend(&self.keys[example as usize]);
+            self.examples.push(example);
         }
     }
 }
@@ -128,7 +170,8 @@ mod tests {
         let keys: Vec<Vec<u64>> = (0..1000).map(|example| vec![example / 40, 1000 + example]).collect();
         let mut seen = BTreeSet::new();
         for epoch in 0..3 {
-            let order = Order::apart(&keys, 10, 3, epoch).unwrap_or_else(|| panic!("there is room"));
+            let order = Order::apart(&keys, 10, 3, epoch);
+            assert_eq!(order.crowded(), 0, "there is room");
             for batch in (0..100).map(|index| order.batch(index, 10)) {
                 let own: BTreeSet<u64> = batch.iter().map(|example| keys[*example as usize][0]).collect();
                 assert_eq!(own.len(), 10, "{batch:?}");
@@ -141,14 +184,40 @@ mod tests {
             let key = |example: u64, by: u64| mix(example.wrapping_mul(by)) % (examples / 9);
             let keys: Vec<Vec<u64>> =
                 (0..examples).map(|example| vec![key(example, 3), examples + key(example, 5)]).collect();
-            let apart = Order::apart(&keys, size, 3, 1).map(|order| order.examples);
-            assert_eq!(apart, by_looking_at_all(&keys, size), "{examples} examples, {size} of a batch");
-            assert!(apart.is_some());
+            let apart = Order::apart(&keys, size, 3, 1).examples;
+            assert_eq!(Some(apart), by_looking_at_all(&keys, size), "{examples} examples, {size} of a batch");
         }
         let plain: Vec<Vec<u64>> = (0..100).map(|example| vec![example]).collect();
         let (apart, new) = (Order::apart(&plain, 7, 3, 1), Order::new(100, 3, 1));
-        assert_eq!(apart.map(|order| order.examples), Some(new.examples[..98].to_vec()));
-        assert!(Order::apart(&vec![vec![1]; 20], 2, 3, 0).is_none());
+        assert_eq!(apart.examples, new.examples[..98]);
+    }
+
+    #[test]
+    fn another_order_is_tried_before_batches_are_crowded() {
+        // The first example has a key in common with each of the others, so the batch that it begins has no
+        // other: in three of four orders.
+        let keys = [vec![1, 2, 3], vec![1], vec![2], vec![3]];
+        let is_apart = |epoch: &u64| {
+            let order = Order::apart(&keys, 2, 3, *epoch);
+            let has_first = order.examples.contains(&0);
+            assert_eq!(order.crowded() > 0, has_first, "{:?}", order.examples);
+            !has_first
+        };
+        let apart = (0..100).filter(is_apart).count();
+        assert!((55..80).contains(&apart), "four tries make {apart} of 100 epochs, one would make 25");
+    }
+
+    #[test]
+    fn batches_are_full_even_if_no_example_fits() {
+        let order = Order::apart(&vec![vec![1]; 20], 4, 3, 0);
+        assert_eq!((order.crowded(), order.examples.len()), (5, 20));
+        for batch in (0..5).map(|index| order.batch(index, 4)) {
+            assert_eq!(batch.iter().collect::<BTreeSet<_>>().len(), 4, "no example twice: {batch:?}");
+        }
+        let started = std::time::Instant::now();
+        let order = Order::apart(&vec![vec![1]; 100_000], 2, 3, 0);
+        assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+        assert_eq!(order.crowded(), 50_000);
     }
 
     /// The definition of [`Order::apart`], with seed 3 and epoch 1.
@@ -195,7 +264,7 @@ mod tests {
         let keys: Vec<Vec<u64>> =
             (0..200_000).map(|example| vec![if example % 2 == 0 { 0 } else { example }]).collect();
         let started = std::time::Instant::now();
-        let order = Order::apart(&keys, 32, 3, 0).unwrap_or_else(|| panic!("there is room"));
+        let order = Order::apart(&keys, 32, 3, 0);
         assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
         let mut times = vec![0; keys.len()];
         order.examples.iter().for_each(|example| times[*example as usize] += 1);

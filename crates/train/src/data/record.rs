@@ -6,7 +6,7 @@ use toller_corpus::JsonId;
 use toller_ir::{counted, in_words_of_json_line};
 
 use super::column::Column;
-use super::columns::columns;
+use super::columns::{columns, has_list_of_labels};
 use super::fields::Fields;
 use super::{Candidate, Example};
 
@@ -47,13 +47,20 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Example, String> {
             positives: texts(&fields, "pos", "pos_scores")?,
             negatives: texts(&fields, "neg", "neg_scores")?,
         }
-    } else if fields.get(&["positives"]).is_some() {
-        let (positives, negatives) = (passages(&["positives"])?, passages(&["negatives"])?);
+    } else if fields.get(&["positives"]).is_some() || has_lists(&fields) {
+        let (positives, negatives) =
+            (passages(&["positives", "positive"])?, passages(&["negatives", "negative"])?);
         Example { query: query(&fields, &["query"])?, positives, negatives }
     } else {
         columns(&fields)?
     };
     example.checked()
+}
+
+/// Whether the positives are a list under `positive`, as in MTEB's data for reranking. With labels, some of
+/// the list may be negatives.
+fn has_lists(fields: &Fields) -> bool {
+    fields.get(&["positive"]).is_some_and(Value::is_array) && !has_list_of_labels(fields)
 }
 
 /// Whether a record has identifiers of queries and passages, and no text.
@@ -108,7 +115,7 @@ fn passage(value: &Value) -> Result<Candidate, String> {
                 title: text(&["title"]).filter(|title| !title.is_empty()),
                 text: text(&["text", "contents"]),
                 score: value.get("score").and_then(Value::as_f64),
-                label: None,
+                ..Candidate::default()
             };
             if candidate.text.is_none() && candidate.id.is_none() {
                 return Err(format!("a passage without text and identifier: {value}"));
@@ -131,7 +138,7 @@ mod tests {
             candidates
                 .iter()
                 .map(|c| {
-                    let number = c.score.or(c.label);
+                    let number = c.score.or(c.relevance());
                     format!("{:?}{:?}{:?}{number:?}", c.id, c.title, c.text).replace("None", "-")
                 })
                 .collect()
@@ -177,6 +184,10 @@ mod tests {
         assert_eq!(texts(by_id).1, [r#"Some("d")---"#, r#"Some("7")---"#]);
         let flag = r#"{"query": "q", "pos": ["p"], "neg": ["n"], "pos_scores": [0.5], "neg_scores": [-1]}"#;
         assert_eq!(texts(flag).2, [r#"--Some("n")Some(-1.0)"#]);
+        let reranking = r#"{"query": "q", "positive": ["p", "o"], "negative": ["n"]}"#;
+        assert_eq!(texts(reranking), ("q".to_owned(), [one("p"), one("o")].concat(), one("n")));
+        let labelled = r#"{"query": "q", "positive": ["p", "n"], "labels": [1, 0]}"#;
+        assert_eq!(texts(labelled).1, [r#"--Some("p")Some(1.0)"#]);
         let mined = r#"{"query_id": "1", "query": "q", "positives": [{"id": "a"}],
             "negatives": [{"id": "b", "rank": 3, "score": 2.5}]}"#;
         assert_eq!(texts(mined).2, [r#"Some("b")--Some(2.5)"#]);
@@ -209,6 +220,7 @@ mod tests {
             (r#"{"pos": ["p"]}"#, "no text \"query\""),
             (r#"{"anchor": null, "positive": "p", "negative": "n"}"#, "anchor is null"),
             (r#"{"anchor": 5, "positive": "p", "negative": "n"}"#, "anchor is 5"),
+            (r#"{"query": "q", "positive": ["p"], "negative": "n"}"#, "negative is \"n\", where a list"),
             (r#"{"query": "q", "positive": "p", "source": "wiki"}"#, "source is neither"),
             (r#"{"query": "q", "positive": "p", "text_source": "wiki"}"#, "text_source is neither"),
             (r#"{"query": "q", "source": "wiki", "body": "p"}"#, "source and body are neither"),

@@ -35,7 +35,8 @@ pub struct Judged {
 struct JudgedQuery {
     id: String,
     text: String,
-    relevant: Vec<String>,
+    /// With their grades.
+    relevant: Vec<(String, i32)>,
     /// Documents that are negatives by their file, and are relevant or missing from the collection.
     not_negative: Vec<String>,
 }
@@ -99,7 +100,8 @@ impl Judged {
                 exists
             };
             let relevant = judged.into_iter().flatten().filter(|(_, grade)| **grade >= relevance_level);
-            let relevant: Vec<String> = relevant.map(|(id, _)| id.clone()).filter(|id| exists(id)).collect();
+            let relevant = relevant.map(|(id, grade)| (id.clone(), *grade));
+            let relevant: Vec<(String, i32)> = relevant.filter(|(id, _)| exists(id)).collect();
             if relevant.is_empty() {
                 left_out.queries += 1;
                 continue;
@@ -120,9 +122,11 @@ impl Judged {
 
     fn get(&self, index: usize) -> Example {
         let JudgedQuery { id, text, relevant, not_negative } = &self.examples[index];
-        let positive = |document: &String| Candidate {
+        let positive = |(document, grade): &(String, i32)| Candidate {
             id: Some(document.clone()),
             score: self.negatives.score_of_positive(id, document),
+            // Any grade may be relevant, and a positive's is above that of negatives.
+            grade: Some(f64::from((*grade).max(1))),
             ..Candidate::default()
         };
         let is_negative = |own: &Candidate| own.id.as_ref().is_none_or(|id| !not_negative.contains(id));
@@ -302,7 +306,7 @@ mod tests {
         };
         let query = |id: &str| Query { id: id.to_owned(), text: format!("text {id}"), answers: Vec::new() };
         let mut qrels = Qrels::new();
-        for (query, document, grade) in [("1", "a", 1), ("1", "b", 0), ("2", "c", 0)] {
+        for (query, document, grade) in [("1", "a", 3), ("1", "b", 0), ("2", "c", 0)] {
             qrels.insert(query, document, grade);
         }
         let by_id = |id: &str| Candidate { id: Some(id.to_owned()), ..Candidate::default() };
@@ -319,7 +323,7 @@ mod tests {
         let source = Source::new(Vec::new(), Some(judged), None);
         assert_eq!(source.len(), 1, "a query without a relevant document is no example");
         let example = source.get(0)?;
-        assert_eq!(example.positives, [Candidate { score: Some(0.5), ..by_id("a") }]);
+        assert_eq!(example.positives, [Candidate { score: Some(0.5), grade: Some(3.0), ..by_id("a") }]);
         assert_eq!(example.negatives, [by_id("b")], "a relevant document is no negative");
         assert_eq!(source.error(0, "no".to_owned()).to_string(), "query \"1\": no");
         assert!(matches!(source.fill(by_id("a")), Err(TrainError::MissingPassage { .. })));

@@ -20,7 +20,7 @@ pub struct Groups {
     pub starts: Vec<usize>,
     /// What a teacher says of each candidate; empty for no teacher.
     pub scores: Vec<f64>,
-    /// The label of each candidate: 1 for a positive, 0 for a negative, or between.
+    /// The label of each candidate: 1 for a positive, 0 for a negative, or between; or its grade.
     pub labels: Vec<f64>,
 }
 
