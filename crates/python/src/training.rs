@@ -64,7 +64,7 @@ pub(crate) fn train_dual(
         };
         let plan = run.open(&compute)?;
         session.wait_for_interrupted()?;
-        train(engine.trainer(plan, &name, data, &output)?, session)
+        train(engine.trainer(plan, &name, data, &output, session.stop())?, session)
     })
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn train_cross(
         let run = CrossRun { model: engine.resolve(&name)?.directory, ..run };
         let plan = run.open(&compute)?;
         session.wait_for_interrupted()?;
-        train(engine.trainer(plan, &name, data, &output)?, session)
+        train(engine.trainer(plan, &name, data, &output, session.stop())?, session)
     })
 }
 
@@ -128,11 +128,13 @@ fn train(training: Training, session: &Session) -> Result<Trained, Failed> {
     let (total, mut last) = (trainer.total(), None);
     session.progress("training", trainer.step(), Some(total));
     // Of a run that is stopped, nobody waits for the result: the interruption is raised instead.
-    let ending = trainer.run(session.stop(), &card, |report| {
-        if let Report::Step(step) = report {
+    let ending = trainer.run(session.stop(), &card, |report| match report {
+        Report::Step(step) => {
             last = Some(step.loss);
             session.progress("training", step.step, Some(total));
         }
+        Report::Crowded(crowded) => session.warn(crowded.to_string()),
+        Report::Evaluating | Report::Evaluated(_) => {}
     })?;
     if ending == Ending::Trained && trainer.saves_untrained() {
         session.warn("saved the model of step 0, the best on the dev set: training has not made it better");

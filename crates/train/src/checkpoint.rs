@@ -150,7 +150,7 @@ impl Checkpoints {
         }
         let needed: usize = all_values(model, moments).iter().map(|values| values.len()).sum();
         if manifest.numbers != needed || bytes.len() != 4 * needed || manifest.step != step {
-            return Err(damaged(&path, "it is of another model"));
+            return Err(damaged(&path, "it is of another model, or an earlier version wrote it"));
         }
         let mut rest = bytes.as_slice();
         let mut fill = |values: &mut Vec<f32>| {

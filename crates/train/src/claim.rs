@@ -10,6 +10,7 @@ use crate::TrainError;
 use crate::dev::Dev;
 use crate::lesson::Lesson;
 use crate::model::Model;
+use crate::save::CARD;
 use crate::settings::Settings;
 
 /// What is described by a checksum.
@@ -79,7 +80,7 @@ pub(crate) const FIGURE: &str = "training.svg";
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 
 /// Takes a folder for a run if it is empty, or holds a run without a checkpoint; or checks that it holds the
-/// same run. No other process can take the folder while the lock is held.
+/// same run, which can go on. No other process can take the folder while the lock is held.
 pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, TrainError> {
     let names = names_in(output)?;
     let is_ours = |name: &String| name == DirectoryLock::FILE || unfinished(name) == Some(RUN);
@@ -99,6 +100,9 @@ pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, T
         is_sealed(&text).then(|| serde_json::from_slice(&text).ok()).flatten().ok_or_else(damaged)?;
     let before = |name: &str| there.get(name).cloned().unwrap_or_default();
     match run.iter().find(|(name, value)| before(name) != **value) {
+        None if output.join(CARD).exists() && !has_checkpoint(output)? => {
+            Err(TrainError::NoCheckpoint(output.to_owned()))
+        }
         None => Ok(lock),
         Some(_) if !has_begun(output)? => {
             for log in [LOG, EVALUATIONS].map(|name| output.join(name)).iter().filter(|log| log.exists()) {
@@ -126,8 +130,11 @@ fn has_begun(output: &Path) -> Result<bool, TrainError> {
     let is_of_run = |name: &str| of_run.contains(&unfinished(name).unwrap_or(name));
     let names = names_in(output)?;
     let is_result = |name: &String| name != CHECKPOINTS && !is_of_run(name);
+    Ok(has_checkpoint(output)? || names.iter().any(is_result))
+}
+
+/// Whether a run has left a checkpoint in its output.
+fn has_checkpoint(output: &Path) -> Result<bool, TrainError> {
     let checkpoints = output.join(CHECKPOINTS);
-    let has_checkpoint =
-        checkpoints.is_dir() && names_in(&checkpoints)?.iter().any(|name| name.ends_with(".json"));
-    Ok(has_checkpoint || names.iter().any(is_result))
+    Ok(checkpoints.is_dir() && names_in(&checkpoints)?.iter().any(|name| name.ends_with(".json")))
 }

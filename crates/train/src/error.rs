@@ -197,6 +197,9 @@ pub enum TrainError {
         /// What differs.
         what: String,
     },
+    /// A trained model whose run cannot go on: nothing says what it did.
+    #[error("{}: the model is trained, but its run has no checkpoint", _0.display())]
+    NoCheckpoint(PathBuf),
     /// A checkpoint that is damaged.
     #[error("{}: the checkpoint is damaged: {problem}", path.display())]
     Damaged {
@@ -218,6 +221,9 @@ pub enum TrainError {
     /// The output holds something else.
     #[error("{}: not empty, and not a run of this command", _0.display())]
     OutputExists(PathBuf),
+    /// The caller stopped the work before the first step.
+    #[error("training was stopped before the first step")]
+    Stopped,
     /// Another process has the output.
     #[error("another process is training in {}", _0.display())]
     Locked(PathBuf),
@@ -257,6 +263,7 @@ impl Explain for TrainError {
             Self::Eval(error) => return error.remedy(),
             Self::Plot(error) => return error.remedy(),
             Self::Corpus(error) => return error.remedy(),
+            Self::Stopped => return None,
             Self::MissingPassage { .. } => "give the collection that has the passages".into(),
             Self::Example { .. } => remedy!(
                 "correct the example, or pass {} to count and leave out such examples",
@@ -315,7 +322,9 @@ impl Explain for TrainError {
             Self::DamagedLog { .. } => {
                 "restore the file from a copy, or choose another output, or delete this one to start again".into()
             }
-            Self::Damaged { .. } => "choose another output, or delete this one to start again".into(),
+            Self::Damaged { .. } | Self::NoCheckpoint(_) => {
+                "choose another output, or delete this one to start again".into()
+            }
             Self::OutputExists(_) => "choose another output".into(),
             Self::Locked(_) => "wait until it has ended, or choose another output".into(),
         })
@@ -338,6 +347,7 @@ impl Explain for TrainError {
             | Self::OtherRun { output: path, .. }
             | Self::Damaged { path, .. }
             | Self::NoRecords(path)
+            | Self::NoCheckpoint(path)
             | Self::OutputExists(path)
             | Self::Locked(path) => Some(ErrorPlace::of_file(path)),
             _ => None,

@@ -46,4 +46,4 @@ pub use optimizer::{Moments, Optimizer, Rule, Schedule, Warmup, global_norm};
 pub use settings::{Length, Settings};
 pub use task::Task;
 pub use token_task::TokenTask;
-pub use trainer::{Ending, Report, StepReport, Trainer};
+pub use trainer::{Crowded, Ending, Report, StepReport, Trainer};

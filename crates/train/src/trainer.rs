@@ -1,11 +1,13 @@
 //! A run: steps over batches, a log, checkpoints, and the trained model.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use toller_files::{DirectoryLock, remove_unfinished};
+use toller_ir::counted;
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoints;
@@ -42,6 +44,8 @@ pub struct Trainer {
     saved: Option<u64>,
     total: u64,
     order: Option<(u64, Order)>,
+    /// The last epoch whose order was reported, if it had to be.
+    reported: Option<u64>,
     inspected: Option<Inspected>,
     damaged: Vec<TrainError>,
     _lock: DirectoryLock,
@@ -64,6 +68,28 @@ pub enum Report<'a> {
     Evaluating,
     /// An evaluation is done.
     Evaluated(&'a Evaluation),
+    /// An epoch has begun, and its batches could not all be without duplicates.
+    Crowded(Crowded),
+}
+
+/// The batches of an epoch that have duplicates although they should have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowded {
+    /// The epoch, from 1.
+    pub epoch: u64,
+    /// Batches with examples that have a query or a passage in common.
+    pub batches: usize,
+    /// All batches of the epoch.
+    pub all: u64,
+}
+
+impl fmt::Display for Crowded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { epoch, batches, all } = self;
+        write!(f, "epoch {epoch}: {batches} of {} ", counted(*all, "batch"))?;
+        let have = if *batches == 1 { "has" } else { "have" };
+        write!(f, "{have} examples with a query or a passage in common, since no other example fits")
+    }
 }
 
 /// A finished step, as a line of the log.
@@ -150,6 +176,9 @@ impl Trainer {
             return Err(TrainError::Warmup { warmup, steps: total });
         }
         let order = lesson.order(&settings, 0)?;
+        if order.crowded() == per_epoch {
+            return Err(TrainError::Duplicates { batch: settings.batch_size });
+        }
         let lock = claim(output, &describe(&lesson, &model, dev.as_ref(), &settings, total))?;
         remove_unfinished(output, |name| [RUN, LOG, EVALUATIONS, FIGURE].contains(&name))?;
         let mut moments: Vec<Moments> =
@@ -182,6 +211,7 @@ impl Trainer {
             saved,
             total,
             order: Some((0, order)),
+            reported: None,
             inspected,
             damaged,
             _lock: lock,
@@ -261,6 +291,9 @@ impl Trainer {
             let report = self.advance()?;
             self.log.append(&report)?;
             on_report(Report::Step(&report));
+            if let Some(crowded) = self.newly_crowded() {
+                on_report(Report::Crowded(crowded));
+            }
         }
         self.save_model(card)?;
         Ok(Ending::Trained)
@@ -389,6 +422,14 @@ impl Trainer {
         let epoch = (self.step * accumulate.max(1) as u64) as f64 / self.batches() as f64;
         let seconds = started.elapsed().as_secs_f64();
         Ok(StepReport { step: self.step, total: self.total, epoch, loss, rate, norm, tokens, seconds })
+    }
+
+    /// The duplicates in the batches of this epoch, if there are some, once.
+    fn newly_crowded(&mut self) -> Option<Crowded> {
+        let (epoch, order) = self.order.as_ref()?;
+        let is_new = self.reported.replace(*epoch) != Some(*epoch);
+        let crowded = Crowded { epoch: epoch + 1, batches: order.crowded(), all: self.batches() };
+        (is_new && crowded.batches > 0).then_some(crowded)
     }
 
     /// Batches of an epoch.

@@ -1,6 +1,7 @@
 //! What a model that ranks passages is evaluated on while it is trained.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use toller_corpus::{CollectionFormat, QueryFormat, open_collection};
 use toller_eval::Measure;
@@ -53,8 +54,9 @@ impl Engine {
         task: &Task,
         corpus: Option<&TextFiles<CollectionFormat>>,
         relevance_level: i32,
+        stop: &AtomicBool,
     ) -> Result<RankedSet, EngineError> {
-        let set = self.ranked_set(data, task, corpus, relevance_level)?;
+        let set = self.ranked_set(data, task, corpus, relevance_level, stop)?;
         let (missing, judged) = set.missing();
         if missing > 0 {
             self.notify(Event::DevQueriesMissing { missing, judged });
@@ -74,6 +76,7 @@ impl Engine {
         task: &Task,
         corpus: Option<&TextFiles<CollectionFormat>>,
         relevance_level: i32,
+        stop: &AtomicBool,
     ) -> Result<RankedSet, EngineError> {
         let level = u32::try_from(relevance_level).map_err(|_| TrainError::OutOfRange {
             setting: Setting::RelevanceLevel.name(),
@@ -88,7 +91,7 @@ impl Engine {
             (Task::Dual { .. }, None) if depth.is_none() => {
                 let queries = self.judged_queries(queries)?;
                 let mut passages = open_collection(&corpus.inputs, &corpus.reading)?;
-                let set = RankedSet::search(task, &queries, passages.by_ref(), judge)?;
+                let set = RankedSet::search(task, &queries, passages.by_ref(), judge, stop)?;
                 self.notify(Event::Skipped { inputs: &[], skipped: passages.skipped() });
                 return Ok(set);
             }

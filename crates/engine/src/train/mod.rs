@@ -5,6 +5,7 @@ mod data;
 mod dev;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 pub use data::{TextFiles, TrainingData};
 pub use dev::DevData;
@@ -42,19 +43,21 @@ impl Engine {
     /// is the name of the model before training.
     ///
     /// # Errors
-    /// When the data do not go together or do not suit the task, a file is bad, and as for [`Trainer::new`].
+    /// When the data do not go together or do not suit the task, a file is bad, and as for [`Trainer::new`];
+    /// [`TrainError::Stopped`] once `stop` is set while the dev set is read.
     pub fn trainer(
         &self,
         plan: Plan,
         model: &str,
         mut data: TrainingData,
         output: &Path,
+        stop: &AtomicBool,
     ) -> Result<Training, EngineError> {
         data.check()?;
         let source = self.examples(&data)?;
         let dev = data.dev.take();
-        let open =
-            |set: DevData| self.dev_set(&set, &plan.task, data.corpus.as_ref(), data.relevance_level());
+        let (corpus, level) = (data.corpus.as_ref(), data.relevance_level());
+        let open = |set: DevData| self.dev_set(&set, &plan.task, corpus, level, stop);
         let dev = dev.map(|dev| dev.open(open)).transpose()?;
         let card = card(&base_model(model)?, &data.names(), &plan.task, &plan.model, &plan.settings);
         let trainer = Trainer::new(plan.task, plan.model, source, dev, plan.settings, output)?;

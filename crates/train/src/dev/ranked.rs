@@ -20,6 +20,9 @@ use crate::task::Task;
 /// Hits of a query that are measured, as in a run of `search`.
 const HITS: usize = 1000;
 
+/// Passages that are tokenized between two looks at whether the run is to stop.
+const TOKENIZED: usize = 1 << 12;
+
 /// How rankings are measured.
 #[derive(Clone, Debug)]
 pub struct Judge {
@@ -54,12 +57,14 @@ impl RankedSet {
     /// For a dual encoder: all passages are ranked for each query, by exact search.
     ///
     /// # Errors
-    /// When no query has a relevant document, a passage cannot be read, or the task is another.
+    /// When no query has a relevant document, a passage cannot be read, or the task is another;
+    /// [`TrainError::Stopped`] once `stop` is set.
     pub fn search<E: Into<TrainError>>(
         task: &Task,
         queries: &[Query],
         passages: impl IntoIterator<Item = Result<Passage, E>>,
         judge: Judge,
+        stop: &AtomicBool,
     ) -> Result<Self, TrainError> {
         let Task::Dual { encoder, similarity, titles, .. } = task else {
             let problem = "a cross-encoder ranks the candidates of a run, not a collection";
@@ -71,10 +76,19 @@ impl RankedSet {
             queries.par_iter().map(|query| tower.tokenize(&query.text)).collect();
         let (mut ids, mut texts) = (Vec::new(), Vec::new());
         let tower = encoder.tower(Role::Passage);
-        for passage in passages {
-            let passage = passage.map_err(Into::into)?;
-            texts.push(tower.tokenize_input(&titles.text_of(&passage))?);
-            ids.push(passage.id);
+        let tokenize = |passage: &Passage| tower.tokenize_input(&titles.text_of(passage));
+        let mut passages = passages.into_iter();
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(TrainError::Stopped);
+            }
+            let block: Result<Vec<Passage>, E> = passages.by_ref().take(TOKENIZED).collect();
+            let block = block.map_err(Into::into)?;
+            if block.is_empty() {
+                break;
+            }
+            texts.extend(block.par_iter().map(tokenize).collect::<Result<Vec<_>, _>>()?);
+            ids.extend(block.into_iter().map(|passage| passage.id));
         }
         if ids.is_empty() {
             return Err(TrainError::Dev("the collection of the dev set is empty".to_owned()));

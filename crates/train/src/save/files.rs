@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use toller_checkpoint::{read_json, read_modules};
 use toller_files::{AtomicFile, FileError, names_in};
 
-use super::MODULES;
+use super::{CARD, MODULES};
 use crate::TrainError;
 
 /// Endings of files that hold weights, which are not copied.
@@ -19,7 +19,7 @@ const WEIGHTS: [&str; 9] =
 /// The names, or their beginnings, of files that belong only to the model before training: its README, the
 /// vectors that it should give, and the files of the run that trained it.
 const NOT_COPIED: [&str; 6] =
-    ["README.md", "expected", "run.json", "log.jsonl", "evaluations.jsonl", "training.svg"];
+    [CARD, "expected", "run.json", "log.jsonl", "evaluations.jsonl", "training.svg"];
 
 /// Whether a file is sentence-transformers' own.
 fn is_of_sentence_transformers(name: &str) -> bool {

@@ -32,6 +32,9 @@ const MODULES: &str = "modules.json";
 /// The file of transformers' configuration.
 const CONFIG: &str = "config.json";
 
+/// The README of a trained model, its last file.
+pub(crate) const CARD: &str = "README.md";
+
 /// Writes a trained model, with `card` as its README.
 pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Result<(), TrainError> {
     match task {
@@ -73,7 +76,7 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
             }
         }
     }
-    write(&output.join("README.md"), card.as_bytes())
+    write(&output.join(CARD), card.as_bytes())
 }
 
 /// Writes a trained token classifier, with `card` as its README.
@@ -86,7 +89,7 @@ pub(crate) fn save_token_classifier(
     let weights = model.towers()[0].weights();
     save_classifier(classifier.folder(), classifier.class(), classifier.labels(), weights, output)?;
     write_length(output, classifier.max_length(), false)?;
-    write(&output.join("README.md"), card.as_bytes())
+    write(&output.join(CARD), card.as_bytes())
 }
 
 /// Writes a classifier in the layout of transformers. Only the transformer and the classifier are written, by

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -36,7 +37,7 @@ fn trainer(toy: &Toy, settings: Settings, name: &str, change: impl FnOnce(&mut D
     let passages = TOPICS.iter().map(|topic| {
         Ok::<_, TrainError>(Passage { id: (*topic).to_owned(), text: passage(topic), ..Passage::default() })
     });
-    let set = RankedSet::search(&task, &queries(), passages, judge("Success@1 RR")).unwrap();
+    let set = RankedSet::search(&task, &queries(), passages, judge("Success@1 RR"), &false.into()).unwrap();
     let mut dev = Dev { set: set.into(), every: Some(4), patience: None, saves_last: false };
     change(&mut dev);
     toy.trainer(task, model, Some(dev), settings, name).unwrap()
@@ -106,12 +107,32 @@ fn a_dev_set_without_a_relevant_document_is_refused() {
     let (task, _) = toy.dual_task();
     let refused = |judge: Judge| {
         let passages = Vec::<Result<_, TrainError>>::new();
-        RankedSet::search(&task, &queries(), passages, judge).err().map(|error| error.to_string())
+        RankedSet::search(&task, &queries(), passages, judge, &false.into())
+            .err()
+            .map(|error| error.to_string())
     };
     let strict = Judge { relevance_level: 2, ..judge("RR") };
     assert_eq!(refused(strict).as_deref(), Some("no query of the dev set has a relevant document"));
     let unjudged = Judge { qrels: Qrels::new(), ..judge("RR") };
     assert_eq!(refused(unjudged).as_deref(), Some("no query of the dev set is judged"));
+}
+
+#[test]
+fn a_dev_set_is_tokenized_in_blocks_until_it_is_stopped() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let (task, _) = toy.dual_task();
+    let stop = AtomicBool::new(false);
+    let passage = |number: usize| {
+        stop.fetch_or(number == 4999, Ordering::Relaxed);
+        let id = TOPICS.get(number).map_or_else(|| number.to_string(), |topic| (*topic).to_owned());
+        Ok::<_, TrainError>(Passage { id, text: "snow".to_owned(), ..Passage::default() })
+    };
+    let set = |passages: usize| {
+        let set = RankedSet::search(&task, &queries(), (0..passages).map(passage), judge("RR"), &stop);
+        set.map(|set| set.missing_documents())
+    };
+    assert_eq!(set(4998).unwrap(), (0, 12));
+    assert!(matches!(set(100_000), Err(TrainError::Stopped)));
 }
 
 #[test]
@@ -162,7 +183,8 @@ fn a_cross_encoder_ranks_the_hits_of_a_run() {
     first.queries.truncate(5);
     let of_five = RankedSet::rerank(&task, &queries()[2..], &first, 3, &texts, judge("RR")).unwrap();
     assert_eq!(of_five.missing(), (9, 12), "nine queries are not given, or not in the run");
-    assert!(RankedSet::search(&task, &queries(), Vec::<Result<_, TrainError>>::new(), judge("RR")).is_err());
+    let none = Vec::<Result<_, TrainError>>::new();
+    assert!(RankedSet::search(&task, &queries(), none, judge("RR"), &false.into()).is_err());
     let settings = Settings { length: Length::Steps(60), dropout: Rates::default(), ..settings() };
     let mut evaluated = Vec::new();
     let mut trainer = toy.trainer(task, model, Some(dev), settings, "out").unwrap();

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, TextPooling};
 use toller_ir::Explain;
@@ -10,8 +11,8 @@ use toller_ir::Explain;
 use super::run::{Toy, run, settings};
 use crate::data::{ExampleFile, Source};
 use crate::{
-    Compute, CrossLoss, DualLoss, DualRun, Ending, Inspected, Length, Model, Settings, Task, TrainError,
-    Trainer,
+    Compute, CrossLoss, DualLoss, DualRun, Ending, Inspected, Length, Model, Report, Settings, Task,
+    TrainError, Trainer,
 };
 
 /// The same line for each number.
@@ -100,6 +101,39 @@ fn a_bad_example_is_named_before_the_first_step() {
 }
 
 #[test]
+fn lists_with_grades_are_learned_from() {
+    let graded = |number: usize| {
+        format!(r#"{{"query": "q{number}", "docs": ["a", "b{number}", "c", "d"], "labels": [0, 3, 2, 0]}}"#)
+    };
+    if let Some(toy) = Toy::new("bert-mean") {
+        assert_eq!(run(dual(&toy, None, settings(), lines(graded)).unwrap(), u64::MAX).0, Ending::Trained);
+    }
+    let Some(toy) = Toy::new("bert-ce") else { return };
+    for loss in [CrossLoss::Binary, CrossLoss::Listwise, CrossLoss::RankNet, CrossLoss::Lambda] {
+        fs::write(toy.output("data.jsonl"), lines(graded)).unwrap();
+        let encoder = CrossEncoder::load(&toy.model, &CrossEncoderOptions::default()).unwrap();
+        let model = Model::cross(&encoder, &Compute::Cpu).unwrap();
+        let task = Task::Cross { encoder, loss, separator: " ".to_owned() };
+        let trainer = toy.trainer(task, model, None, settings(), loss.name()).unwrap();
+        assert_eq!(run(trainer, u64::MAX).0, Ending::Trained, "{loss}");
+    }
+    // Grades are learned without a negative, and need one where they do not differ.
+    let encoder = || CrossEncoder::load(&toy.model, &CrossEncoderOptions::default()).unwrap();
+    let trainer = |loss: CrossLoss, labels: &str, name: &str| {
+        let line = |_| format!(r#"{{"query": "q", "docs": ["a", "b"], "labels": {labels}}}"#);
+        fs::write(toy.output("data.jsonl"), lines(line)).unwrap();
+        let model = Model::cross(&encoder(), &Compute::Cpu).unwrap();
+        let task = Task::Cross { encoder: encoder(), loss, separator: " ".to_owned() };
+        toy.trainer(task, model, None, settings(), name)
+    };
+    run(trainer(CrossLoss::Lambda, "[2, 1]", "grades").unwrap(), u64::MAX);
+    for (loss, labels) in [(CrossLoss::Lambda, "[1, 1]"), (CrossLoss::Listwise, "[2, 1]")] {
+        let error = trainer(loss, labels, "none").err().unwrap().to_string();
+        assert!(error.contains("line 1: no negative, and a query is compared"), "{error}");
+    }
+}
+
+#[test]
 fn batches_without_duplicates() {
     let Some(toy) = Toy::new("bert-mean") else { return };
     // Four examples of each of three positives: a batch of three has each once.
@@ -132,6 +166,47 @@ fn batches_without_duplicates() {
     let own = DualLoss::Contrastive { temperature: 1.0, in_batch: false, symmetric: false };
     let refused = dual(&toy, Some(own), of(true, 3), data()).err();
     assert!(matches!(refused, Some(TrainError::NoEffect { setting: "no_duplicates", .. })));
+}
+
+#[test]
+fn a_run_goes_on_where_no_other_example_fits() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    // The first example has a positive of each other one.
+    let first = "{\"query\": \"q\", \"positives\": [\"p1\", \"p2\", \"p3\"]}\n".to_owned();
+    let others = (1..4).map(|number| format!("{{\"query\": \"q{number}\", \"positive\": \"p{number}\"}}\n"));
+    let data = first + &others.collect::<String>();
+    let settings = || Settings {
+        no_duplicates: true,
+        batch_size: 2,
+        length: Length::Steps(40),
+        rate: 1e-30,
+        ..settings()
+    };
+    let crowded = |trainer: Result<Trainer, TrainError>, until: u64| {
+        let (stop, mut found) = (AtomicBool::new(false), Vec::new());
+        let on_report = |report: Report<'_>| match report {
+            Report::Step(step) => stop.store(step.step >= until, Ordering::Relaxed),
+            Report::Crowded(crowded) => found.push(crowded),
+            _ => {}
+        };
+        trainer.unwrap().run(&stop, "", on_report).unwrap();
+        found
+    };
+    let found = crowded(dual(&toy, None, settings(), data.clone()), u64::MAX);
+    assert!((1..15).contains(&found.len()), "{} of 20 epochs", found.len());
+    assert!(found.iter().all(|own| (own.batches, own.all) == (1, 2)), "{found:?}");
+    let epoch = found[0].epoch;
+    assert_eq!(
+        found[0].to_string(),
+        format!(
+            "epoch {epoch}: 1 of 2 batches has examples with a query or a passage in common, since no other \
+             example fits"
+        )
+    );
+    // An interruption in such an epoch changes nothing.
+    fs::remove_dir_all(toy.output("out")).unwrap();
+    assert_eq!(crowded(dual(&toy, None, settings(), data.clone()), 2 * epoch - 1), found[..1]);
+    assert_eq!(crowded(dual(&toy, None, settings(), data), u64::MAX), found);
 }
 
 #[test]

@@ -10,8 +10,9 @@ use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions
 use toller_ir::Role;
 
 use crate::{
-    Chunks, Compute, CrossLoss, Dev, DualLoss, Ending, ExampleFile, Length, Model, Optimizer, Rates, Report,
-    Rule, Schedule, Settings, Similarity, Source, StepReport, Task, TrainError, Trainer, Warmup,
+    Chunks, Compute, CrossLoss, Dev, DualLoss, DualRun, Ending, ExampleFile, Length, Model, Optimizer, Plan,
+    Rates, Report, Rule, Schedule, Settings, Similarity, Source, StepReport, Task, TrainError, Trainer,
+    Warmup,
 };
 
 pub(super) const TOPICS: [&str; 12] =
@@ -299,6 +300,44 @@ fn a_model_that_has_diverged_is_not_saved() {
         assert!(!toy.output(name).join("model.safetensors").exists(), "{name}");
         assert_eq!(toller_files::names_in(&toy.output(name).join("checkpoints")).unwrap(), [""; 0], "{name}");
     }
+}
+
+#[test]
+fn a_trained_model_without_a_checkpoint_is_not_trained_again() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    run(toy.dual(settings(), "out").unwrap(), u64::MAX);
+    assert!(run(toy.dual(settings(), "out").unwrap(), u64::MAX).1.is_empty(), "there is nothing to do");
+    fs::remove_dir_all(toy.output("out/checkpoints")).unwrap();
+    let refused = toy.dual(settings(), "out").err();
+    assert!(matches!(refused, Some(TrainError::NoCheckpoint(_))), "{refused:?}");
+    assert_eq!(fs::read_to_string(toy.output("out/log.jsonl")).unwrap().lines().count(), 7);
+}
+
+#[test]
+fn a_tower_that_is_not_trained_takes_no_place() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let trainer = |name: &str| {
+        let run =
+            DualRun { model: toy.model.clone(), untie: true, only: Some(Role::Query), ..DualRun::default() };
+        let Plan { task, model, .. } = run.open(&Compute::Cpu).unwrap();
+        toy.trainer(task, model, None, settings(), name).unwrap()
+    };
+    let whole = trainer("whole");
+    let gradients = whole.model().zeros();
+    assert!(gradients[0].values().iter().all(|values| !values.is_empty()));
+    assert!(gradients[1].values().iter().all(Vec::is_empty));
+    let numbers: usize = gradients[0].values().iter().map(Vec::len).sum();
+    run(whole, u64::MAX);
+    run(trainer("out"), 4);
+    let checkpoint = fs::metadata(toy.output("out/checkpoints/step-00000004.bin")).unwrap();
+    assert_eq!(checkpoint.len(), 3 * 4 * numbers as u64, "parameters and two moments, of queries");
+    run(trainer("out"), u64::MAX);
+    let weights =
+        |name: &str, tower: &str| fs::read(toy.output(name).join(tower).join("model.safetensors")).unwrap();
+    for tower in ["question_encoder", "ctx_encoder"] {
+        assert!(weights("out", tower) == weights("whole", tower), "{tower}");
+    }
+    assert!(weights("out", "question_encoder") != weights("out", "ctx_encoder"));
 }
 
 #[test]

@@ -104,9 +104,9 @@ fn what_a_manifest_adds_is_written() {
 #[test]
 fn prompts_that_are_given_are_trained_with_and_saved() {
     let Some(toy) = Toy::new("bert-mean") else { return };
-    let plan = |query: Option<&str>, passage: Option<&str>| {
+    let plan = |model: &Path, query: Option<&str>, passage: Option<&str>| {
         let run = DualRun {
-            model: toy.model.clone(),
+            model: model.to_owned(),
             query_prompt: query.map(str::to_owned),
             passage_prompt: passage.map(str::to_owned),
             ..DualRun::default()
@@ -114,31 +114,24 @@ fn prompts_that_are_given_are_trained_with_and_saved() {
         run.open(&Compute::Cpu).unwrap()
     };
     let trainer = |query: Option<&str>, passage: Option<&str>| {
-        let Plan { task, model, .. } = plan(query, passage);
+        let Plan { task, model, .. } = plan(&toy.model, query, passage);
         toy.trainer(task, model, None, one_step(), "out")
     };
-    run(trainer(Some("query: "), Some("passage: ")).unwrap(), u64::MAX);
+    run(trainer(Some("ask: "), Some("say: ")).unwrap(), u64::MAX);
     let trained = load(&toy.output("out"));
     let prompts = [Role::Query, Role::Passage].map(|role| trained.tower(role).prompt());
-    assert_eq!(prompts, ["query: ", "passage: "]);
-    for (query, passage) in
-        [(None, Some("passage: ")), (Some("query: "), None), (Some("q: "), Some("passage: "))]
-    {
+    assert_eq!(prompts, ["ask: ", "say: "]);
+    for (query, passage) in [(None, Some("say: ")), (Some("ask: "), None), (Some("q: "), Some("say: "))] {
         let error = trainer(query, passage).err().unwrap();
         assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
     }
     // The model's own prompts count where none is given, and an empty one is none.
     let again = |query: Option<&str>| {
-        let run = DualRun {
-            model: toy.output("out"),
-            query_prompt: query.map(str::to_owned),
-            ..DualRun::default()
-        };
-        let Task::Dual { encoder, .. } = run.open(&Compute::Cpu).unwrap().task else { panic!() };
+        let Task::Dual { encoder, .. } = plan(&toy.output("out"), query, None).task else { panic!() };
         [Role::Query, Role::Passage].map(|role| encoder.tower(role).prompt().to_owned())
     };
-    assert_eq!(again(None), ["query: ", "passage: "]);
-    assert_eq!(again(Some("")), ["", "passage: "]);
+    assert_eq!(again(None), ["ask: ", "say: "]);
+    assert_eq!(again(Some("")), ["", "say: "]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_new_classifier_learns_where_segments_end() {
         let on_report = |report: Report<'_>| match report {
             Report::Step(step) => steps.push(*step),
             Report::Evaluated(evaluation) => evaluations.push(evaluation.clone()),
-            Report::Evaluating => {}
+            Report::Evaluating | Report::Crowded(_) => {}
         };
         trainer.run(&false.into(), "card", on_report).unwrap();
         assert!((steps[0].loss - 2.0_f64.ln()).abs() < 1e-6, "{model}: zeros are even: {}", steps[0].loss);

@@ -255,8 +255,8 @@ pub struct DualArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub query_max_length: Option<u32>,
 
-    /// Text before every query, such as "query: "; "" for none. It is saved with the model [default: the model's
-    /// own]
+    /// Text before every query, such as "query: "; "" for none. It is saved with the model [default: the
+    /// model's own]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub query_prompt: Option<String>,
 

@@ -146,6 +146,9 @@ fn usage(error: impl Into<EngineError>) -> Failure {
         EngineError::Train(TrainError::Options { problem, remedy }) => {
             UsageError::new(flags::spelled(&problem, flags::flag), remedy).into()
         }
+        EngineError::Train(TrainError::Stopped) => {
+            Interrupted { resume: "run the same command again".to_owned() }.into()
+        }
         error => error.into(),
     }
 }
@@ -158,7 +161,7 @@ fn train_ranking(
 ) -> crate::Result<()> {
     let stop = interrupt::flag(ui, STOPPING)?;
     let name = args.run.model.as_deref().unwrap_or_default();
-    let training = engine.trainer(plan, name, data(args, ui)?, output).map_err(usage)?;
+    let training = engine.trainer(plan, name, data(args, ui)?, output, &stop).map_err(usage)?;
     train(training, &args.run, output, &stop, ui)
 }
 
@@ -202,6 +205,7 @@ fn train(training: Training, args: &RunArgs, output: &Path, stop: &AtomicBool, u
         }
         Report::Evaluating => bar.message("evaluating".to_owned()),
         Report::Evaluated(evaluation) => ui.status(dev::line(evaluation)),
+        Report::Crowded(crowded) => ui.warning(crowded.to_string()),
     })?;
     drop(bar);
     if ending == Ending::Stopped {
