@@ -68,6 +68,14 @@ fn a_trained_model_encodes_and_scores() {
         let said = (encoding["title_mode"].as_str(), encoding["title_separator"].as_str());
         assert_eq!(said, (Some(mode).filter(|mode| *mode != "join"), Some(separator)), "{encoding}");
     }
+    workspace.runs(&format!("{train} prompted --query-prompt ask --passage-prompt -"));
+    workspace.write("words.tsv", "1\tducks\n");
+    for (name, input, prompt) in [("pq", "--queries words.tsv", "ask"), ("pp", "--corpus titled.jsonl", "-")]
+    {
+        workspace.runs(&format!("encode --model prompted {input} --output {name}"));
+        let info = workspace.runs(&format!("store info {name} --json")).json();
+        assert_eq!(info["stores"][0]["encoding"]["prompt"], prompt, "{info}");
+    }
     workspace
         .toller(&format!("{train} no --title-mode sep --title-separator :"))
         .fails(2, &["--title-separator has no effect", "not joined"]);
@@ -415,6 +423,18 @@ fn what_examples_have_wrong_is_said() {
             ],
         );
     }
+    workspace.write("queries.tsv", "7\twhat is it\n8\twho is it\n");
+    workspace.toller(&format!("{train} bad --data queries.tsv")).fails(
+        1,
+        &[
+            "queries.tsv, line 1: the columns number, text, where texts are expected",
+            "give the texts as --queries",
+        ],
+    );
+    workspace.write("both.jsonl", "{\"query\": \"q\", \"answer\": \"a\", \"positive\": \"p\"}\n");
+    workspace
+        .toller(&format!("{train} bad --data both.jsonl"))
+        .fails(1, &["both.jsonl, line 1: answer and positive are both passages; leave one of them out"]);
     workspace.write("x.csv", "a question,an answer\na,b\n");
     workspace
         .toller(&format!("{train} bad --data x.csv"))
@@ -465,6 +485,15 @@ fn a_finished_training_is_complete() {
     let again = workspace.runs(train);
     again.says(["out is complete after 2 steps; nothing to do"]);
     assert!(!again.stderr.contains("going on") && !again.stderr.contains("trained"), "{}", again.stderr);
+    std::fs::remove_dir_all(workspace.path("out/checkpoints")).unwrap();
+    workspace.toller(train).fails(
+        1,
+        &[
+            "out: the model is trained, but its run has no checkpoint",
+            "hint: choose another output, or delete",
+        ],
+    );
+    assert_eq!(workspace.lines("out/log.jsonl").len(), 2);
 }
 
 /// Modules may have folders of any name, and config.json the names of another architecture.
