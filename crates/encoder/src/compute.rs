@@ -1,13 +1,16 @@
 //! Where a model computes: a plan's network on the backend of a device.
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use toller_checkpoint::Fingerprint;
-use toller_gpu::Devices;
+use toller_gpu::{Device, DeviceError, Devices};
 #[cfg(feature = "candle")]
 use toller_nn::candle_core::DeviceLocation;
-use toller_nn::{Backend, Cpu, Cuda, Precision, Work};
+use toller_nn::{Backend, Cpu, Cuda, NnError, Precision, Work};
 #[cfg(feature = "candle")]
 use toller_nn::{Candle, CandleDevice};
 use toller_simd::Isa;
@@ -93,7 +96,7 @@ fn names(devices: &Devices) -> String {
 }
 
 /// What a network is loaded from.
-pub(crate) trait Plan {
+pub(crate) trait Plan: Sync {
     /// What loading finds besides the network.
     type Found;
 
@@ -140,29 +143,29 @@ fn on_gpus<P: Plan>(
     if generations.len() > 1 {
         return Err(EncoderError::MixedDevices { devices: names(devices) });
     }
-    let mut networks = Several::default();
-    let mut found = None;
-    for device in devices.iter() {
-        let backend = Cuda::new(device.clone(), dtype)?;
-        // Every device has the same weights: those of the first count.
-        let mut same = Fingerprint::new();
-        let fingerprint = if found.is_none() { &mut *fingerprint } else { &mut same };
-        let (network, of_network) = plan.load(backend, fingerprint)?;
-        networks.0.push((network, AtomicUsize::new(0)));
-        found.get_or_insert(of_network);
+    let load = |device: &Arc<dyn Device>, fingerprint: &mut Fingerprint| {
+        plan.load(Cuda::new(device.clone(), dtype)?, fingerprint)
+    };
+    let mut devices = devices.iter();
+    let first = devices.next().ok_or(DeviceError::NoDevice { ordinal: 0, count: 0 });
+    // What cannot be loaded is found once.
+    let (network, found) = load(first.map_err(NnError::from)?, fingerprint)?;
+    let mut networks = vec![network];
+    // The others get the same weights, at the same time. Loading does not call rayon.
+    let others: Vec<Result<Network<Cuda>, EncoderError>> = thread::scope(|scope| {
+        let start =
+            |device| scope.spawn(move || load(device, &mut Fingerprint::new()).map(|(network, _)| network));
+        let running: Vec<_> = devices.map(start).collect();
+        running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    for network in others {
+        networks.push(network?);
     }
-    let found = found.ok_or(toller_gpu::DeviceError::NoDevice { ordinal: 0, count: 0 });
-    Ok((Box::new(networks), found.map_err(toller_nn::NnError::from)?))
+    Ok((Box::new(Several::new(networks)), found))
 }
 
 /// Networks on devices of one kind, with the number of batches that each computes now.
 struct Several<B: Backend>(Vec<(Network<B>, AtomicUsize)>);
-
-impl<B: Backend> Default for Several<B> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
 
 /// A batch that a device computes.
 struct Busy<'a>(&'a AtomicUsize);
@@ -174,6 +177,23 @@ impl Drop for Busy<'_> {
 }
 
 impl<B: Backend> Several<B> {
+    fn new(networks: Vec<Network<B>>) -> Self {
+        Self(networks.into_iter().map(|network| (network, AtomicUsize::new(0))).collect())
+    }
+
+    /// Takes the network that computes the fewest batches. Another thread may take one at the same time.
+    fn least_busy(&self) -> (&Network<B>, Busy<'_>) {
+        loop {
+            let counts = self.0.iter().map(|(network, busy)| (busy.load(Ordering::Relaxed), network, busy));
+            let least = counts.min_by_key(|(count, ..)| *count);
+            if let Some((count, network, busy)) = least
+                && busy.compare_exchange(count, count + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            {
+                return (network, Busy(busy));
+            }
+        }
+    }
+
     fn first(&self) -> &Network<B> {
         &self.0[0].0
     }
@@ -210,10 +230,7 @@ impl<B: Backend> Encode for Several<B> {
     }
 
     fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
-        let least = self.0.iter().min_by_key(|(_, busy)| busy.load(Ordering::Relaxed));
-        let (network, busy) = least.unwrap_or(&self.0[0]);
-        busy.fetch_add(1, Ordering::Relaxed);
-        let _busy = Busy(busy);
+        let (network, _busy) = self.least_busy();
         network.encode(request, rows)
     }
 }

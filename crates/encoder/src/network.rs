@@ -95,7 +95,7 @@ pub(crate) fn encode_in_parallel(
     let least = least_tokens.clamp(1, batch_tokens.max(1));
     let budget = tokens.div_ceil(threads.max(1)).clamp(least, batch_tokens.max(1));
     let batches: Vec<&[Tokens]> = by_budget(texts, budget, prefix).collect();
-    let threads_each = if batches.len() < threads { threads } else { 1 };
+    let threads_each = if uses_threads && batches.len() < threads { threads } else { 1 };
     let done = AtomicUsize::new(0);
     let encode = |batch: &&[Tokens]| {
         let mut rows = Vec::new();
@@ -104,7 +104,7 @@ pub(crate) fn encode_in_parallel(
         if watch(done).is_break() { Err(EncoderError::Stopped) } else { Ok(rows) }
     };
     let in_order = |batches: &[&[Tokens]]| batches.iter().map(encode).collect::<Result<Vec<_>, _>>();
-    if threads_each > 1 || threads <= 1 {
+    if threads_each > 1 || threads <= 1 || batches.len() <= 1 {
         return Ok(in_order(&batches)?.concat());
     }
     // rayon's pool may have more threads than a device has sessions: each session has a share of the batches.
@@ -280,7 +280,7 @@ fn without_prefix(texts: &[Tokens], prefix: usize, states: &[f32], rows: &mut Ve
 mod tests {
     use std::ops::ControlFlow;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use toller_nn::Work;
     use toller_tokenizer::Tokens;
@@ -288,16 +288,19 @@ mod tests {
     use super::{Encode, Output, Request, encode_in_parallel};
     use crate::EncoderError;
 
-    /// A device of two sessions, which counts the batches that it computes at the same time.
+    /// A device that counts the batches that it computes at the same time.
     #[derive(Default)]
     struct Device {
+        sessions: usize,
+        /// Batches wait for this many, but not for ever.
+        awaited: usize,
         busy: AtomicUsize,
         most: AtomicUsize,
     }
 
     impl Encode for Device {
         fn work(&self) -> Work {
-            Work { batch_tokens: 4, least_tokens: 1, sessions: 2, uses_threads: false }
+            Work { batch_tokens: 4, least_tokens: 1, sessions: self.sessions, uses_threads: false }
         }
 
         fn dim(&self) -> usize {
@@ -323,7 +326,12 @@ mod tests {
         fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
             let busy = self.busy.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(busy, Ordering::SeqCst);
+            let began = Instant::now();
             std::thread::sleep(Duration::from_millis(5));
+            let are_there = || self.most.load(Ordering::SeqCst) >= self.awaited;
+            while !are_there() && began.elapsed() < Duration::from_mins(1) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             self.busy.fetch_sub(1, Ordering::SeqCst);
             rows.extend(request.texts.iter().map(|text| text.input_ids[0] as f32));
             Ok(())
@@ -335,12 +343,25 @@ mod tests {
         let text = |id| Tokens { input_ids: vec![id; 4], type_ids: vec![0; 4] };
         let texts: Vec<Tokens> = (0..33).map(text).collect();
         let expected: Vec<f32> = (0..33).map(|id| id as f32).collect();
-        let device = Device::default();
+        let device = Device { sessions: 2, ..Device::default() };
         let request = Request { texts: &texts, unpooled: 0, output: Output::Vector, threads: 8 };
         let encode = || encode_in_parallel(&device, request, 4, &|_| ControlFlow::Continue(()));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
         assert_eq!(pool.install(encode).unwrap(), expected, "in order");
         let most = device.most.into_inner();
         assert!(most <= 2, "{most} batches at once");
+    }
+
+    /// Sessions of one device, or of several.
+    #[test]
+    fn fewer_batches_than_sessions_are_computed_at_once() {
+        let text = |id| Tokens { input_ids: vec![id; 4], type_ids: vec![0; 4] };
+        let texts: Vec<Tokens> = (0..3).map(text).collect();
+        let device = Device { sessions: 4, awaited: 2, ..Device::default() };
+        let request = Request { texts: &texts, unpooled: 0, output: Output::Vector, threads: 8 };
+        let encode = || encode_in_parallel(&device, request, 4, &|_| ControlFlow::Continue(()));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
+        assert_eq!(pool.install(encode).unwrap(), [0.0, 1.0, 2.0]);
+        assert!(device.most.into_inner() > 1, "one batch after the other");
     }
 }

@@ -82,4 +82,8 @@ impl<S: Searcher> Searcher for Pooled<S> {
     fn doc_count(&self) -> usize {
         self.searcher.doc_count()
     }
+
+    fn queries_at_once(&self) -> Option<usize> {
+        self.searcher.queries_at_once()
+    }
 }

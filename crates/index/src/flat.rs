@@ -12,6 +12,9 @@ use toller_topk::{Collection, FirstRank, IpTopkOptions, Scan, Segment, TopK, ip_
 use crate::IndexError;
 use crate::read_ahead::{ReadAhead, available_memory};
 
+/// Queries of a pass over a store that is larger than memory: multiplying takes the CPU longer than reading.
+const QUERIES_OF_A_PASS: usize = 1024;
+
 /// Exact search by inner product over the vectors of stores.
 ///
 /// An index computes in rayon's current thread pool. How vectors are scanned is chosen when it is made; every
@@ -165,6 +168,17 @@ impl FlatIndex {
     #[must_use]
     pub fn doc_count(&self) -> usize {
         self.store.count()
+    }
+
+    /// The queries that are best searched together, where vectors are read again for every search: by
+    /// devices, which may not hold them all, and from a store that is larger than memory.
+    #[must_use]
+    pub fn queries_at_once(&self) -> Option<usize> {
+        match (&self.devices, &self.read_ahead) {
+            (Some(_), _) => Some(DeviceSearch::MOST_QUERIES),
+            (None, Some(_)) => Some(QUERIES_OF_A_PASS),
+            (None, None) => None,
+        }
     }
 
     /// Numbers in a vector.

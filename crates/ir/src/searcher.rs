@@ -108,6 +108,12 @@ pub trait Searcher: Send + Sync {
 
     /// The number of documents that can be retrieved.
     fn doc_count(&self) -> usize;
+
+    /// The queries that are best searched together, where every search reads again what queries can share.
+    /// `None` where a few queries use the machine fully.
+    fn queries_at_once(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl<S: Searcher + ?Sized> Searcher for Arc<S> {
@@ -121,6 +127,10 @@ impl<S: Searcher + ?Sized> Searcher for Arc<S> {
 
     fn doc_count(&self) -> usize {
         (**self).doc_count()
+    }
+
+    fn queries_at_once(&self) -> Option<usize> {
+        (**self).queries_at_once()
     }
 }
 

@@ -143,6 +143,10 @@ impl Searcher for DenseSearcher {
     fn doc_count(&self) -> usize {
         self.index.doc_count()
     }
+
+    fn queries_at_once(&self) -> Option<usize> {
+        self.index.queries_at_once()
+    }
 }
 
 /// The identifiers of a store's rows, in their order.

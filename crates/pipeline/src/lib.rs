@@ -25,6 +25,6 @@ pub use filter::{DocumentLists, QueryFilter};
 pub use mine::{MineJob, Mining, QueryHits, RerankScores, Scored, positives, wanted_passages};
 pub use ordinals::{Ordinals, ordinals_of};
 pub use run::as_run;
-pub use search_job::SearchJob;
+pub use search_job::{SearchJob, within_memory};
 pub use snippet::{best_part, matched_words};
 pub use sparse::SparseSearcher;

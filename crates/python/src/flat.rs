@@ -9,6 +9,7 @@ use pyo3::types::PyTuple;
 use rayon::prelude::*;
 use toller_engine::{Device, Scan};
 use toller_ir::{DocOrd, DocSet, Filter, Ranking};
+use toller_pipeline::{SearchJob, within_memory};
 use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 
 use crate::arrays::{BorrowedVectors, copied, vector};
@@ -18,9 +19,6 @@ use crate::row_numbers::row_numbers;
 use crate::store::{self, Store};
 use crate::whole::whole;
 use crate::work;
-
-/// Queries that are searched at a time, after which a Ctrl-C is noticed at the latest.
-const QUERIES: usize = 1024;
 
 /// Exact search by inner product: every vector is scored.
 ///
@@ -162,7 +160,8 @@ impl FlatIndex {
             let allowed: Option<DocSet> = allowed.map(|rows| rows.into_iter().map(DocOrd).collect());
             let filter = Filter { allowed: allowed.as_ref(), excluded: &[] };
             let (mut scores, mut rows, mut width) = (Vec::new(), Vec::new(), most);
-            for block in given.numbers.chunks(QUERIES * given.dim) {
+            // After each block a Ctrl-C is noticed.
+            for block in given.numbers.chunks(within_memory(vectors.queries_at_once(), most) * given.dim) {
                 session.check()?;
                 for Ranking { hits } in vectors.search(block, k, &filter)? {
                     width = hits.len();
@@ -199,6 +198,15 @@ impl FlatIndex {
 }
 
 impl Source {
+    /// Queries that are searched together.
+    fn queries_at_once(&self) -> usize {
+        let wanted = match self {
+            Self::Store(index, _) => index.queries_at_once(),
+            Self::Arrays { .. } => None,
+        };
+        wanted.unwrap_or(SearchJob::QUERIES)
+    }
+
     fn search(&self, queries: &[f32], k: usize, filter: &Filter<'_>) -> Result<Vec<Ranking>, Failed> {
         let (arrays, dim, scan) = match self {
             Self::Store(index, _) => return Ok(index.search(queries, k, filter)?.rankings),

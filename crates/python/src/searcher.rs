@@ -9,11 +9,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use toller_corpus::{ColumnNames, ReadOptions, Score, read_queries};
 use toller_engine::{
-    Collections, DenseOptions, Hit, Query, QuerySource, RerankOptions, SearchRequest, SparseOptions, as_run,
+    Collections, DenseOptions, Hit, Query, QuerySource, Ranking, RerankOptions, Reranker, SearchRequest,
+    Searcher, SparseOptions, as_run,
 };
 use toller_ir::counted;
 use toller_pipeline::rerank::Unavailable;
-use toller_pipeline::{DocumentLists, SearchJob};
+use toller_pipeline::{DocumentLists, QueryFilter, SearchJob};
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
 use crate::error::Failed;
@@ -31,14 +32,32 @@ use crate::work::{self, Session};
 /// Something that retrieves documents for queries.
 #[pyclass(frozen, subclass, name = "Searcher", module = "toller")]
 pub(crate) struct PySearcher {
-    inner: Arc<dyn toller_engine::Searcher>,
-    /// Queries that are searched at a time.
-    at_a_time: usize,
+    inner: Arc<dyn Searcher>,
+    /// The most queries that are searched at a time: where hits are reranked, few enough that work ends soon
+    /// after a Ctrl-C.
+    most: usize,
+    /// The stages of a reranked searcher, between which queries are divided in another way.
+    stages: Option<Stages>,
 }
 
-/// Queries, or pairs of a query and a passage, that are scored at a time: enough to use the machine, few
-/// enough that work ends soon after a Ctrl-C.
-const QUERIES: usize = 1024;
+/// A first stage, and what reranks its hits.
+#[derive(Clone)]
+struct Stages {
+    first: Arc<dyn Searcher>,
+    /// The most queries that the first stage searches at a time.
+    most: usize,
+    reranker: Arc<Reranker>,
+}
+
+/// Pairs of a query and a passage that are scored at a time: enough to use the machine.
+const PAIRS: usize = 1024;
+
+impl PySearcher {
+    /// A searcher of one stage.
+    fn of(inner: Arc<dyn Searcher>) -> Self {
+        Self { inner, most: usize::MAX, stages: None }
+    }
+}
 
 /// Queries with their ids.
 enum Queries {
@@ -126,7 +145,7 @@ impl PySearcher {
         let scan = scan.parse().map_err(Failed::from)?;
         let options = DenseOptions { scan, device: parse_device(device)?, part: None, verify, any_role };
         let open = move |session: &Arc<Session>| Ok(session.engine()?.dense(&stores, queries, &options)?);
-        Ok(Self { inner: work::run(py, None, open)?, at_a_time: QUERIES })
+        Ok(Self::of(work::run(py, None, open)?))
     }
 
     /// Searches all of `searchers` and fuses the best `depth` hits of each, as `fuse` does with their runs.
@@ -148,12 +167,12 @@ impl PySearcher {
         let fusion = fusion(method, weights, rrf_k, normalize, missing)?;
         at_least_one("depth", Some(depth))?;
         let collections = if different_collections { Collections::MayDiffer } else { Collections::Same };
-        let at_a_time = searchers.iter().map(|searcher| searcher.get().at_a_time).min().unwrap_or(QUERIES);
+        let most = searchers.iter().map(|searcher| searcher.get().most).min().unwrap_or(usize::MAX);
         let searchers: Vec<_> = searchers.iter().map(|searcher| searcher.get().inner.clone()).collect();
         let open = move |session: &Arc<Session>| {
             Ok(session.engine()?.hybrid(searchers, fusion, depth, collections)?)
         };
-        Ok(Self { inner: work::run(py, None, open)?, at_a_time })
+        Ok(Self { most, ..Self::of(work::run(py, None, open)?) })
     }
 
     /// This searcher, with its best `depth` hits ordered again by cross-encoders. `corpus` is the collection
@@ -195,17 +214,19 @@ impl PySearcher {
             cut_queries: false,
             unavailable: if skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
         };
-        let at_a_time = (QUERIES / depth.max(1)).clamp(1, self.at_a_time);
-        let first_stage = self.inner.clone();
+        let (first, most) = (self.inner.clone(), self.most);
         let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
         let corpus =
             Files::read(corpus, Kind::Passages, Reading { columns, skip_bad_lines }, &std::env::temp_dir())?;
         let open = move |session: &Arc<Session>| {
             let engine = session.engine()?;
             let texts = corpus.texts(&engine)?;
-            Ok(engine.reranked(first_stage, engine.reranker(models, texts, options)?))
+            let reranker = Arc::new(engine.reranker(models, texts, options)?);
+            let inner: Arc<dyn Searcher> = engine.reranked(first.clone(), reranker.clone());
+            Ok((inner, Stages { first, most, reranker }))
         };
-        Ok(Self { inner: work::run(py, progress, open)?, at_a_time })
+        let (inner, stages) = work::run(py, progress, open)?;
+        Ok(Self { inner, most: stages.at_a_time().min(most), stages: Some(stages) })
     }
 
     /// The `k` best documents for one query, best first.
@@ -252,7 +273,7 @@ impl PySearcher {
     ) -> PyResult<Run> {
         at_least_one("k", Some(k))?;
         let lists = lists(allowed, excluded)?;
-        let (searcher, at_a_time) = (self.inner.clone(), self.at_a_time);
+        let (searcher, most, stages) = (self.inner.clone(), self.most, self.stages.clone());
         let columns = ColumnNames { id: id_column, text: text_column, ..ColumnNames::default() };
         let queries = Queries::new(queries, Reading { columns, skip_bad_lines })?;
         work::run(py, progress, move |session| {
@@ -264,18 +285,23 @@ impl PySearcher {
                     "{missing} of allowed and excluded are not in the collection, for example {example:?}"
                 ));
             }
-            let job = SearchJob { searcher: &*searcher, queries: &queries, k, filter: &filter };
             let mut run = toller_ir::Run { tag: "toller".to_owned(), ..toller_ir::Run::default() };
             let mut done = 0;
-            job.each_block(at_a_time, |block, filter| {
-                session.check()?;
-                let found = searcher.search(&SearchRequest { queries: block, k, filter });
-                let found = found.map_err(|error| Failed::of(&*error))?;
-                run.queries.extend(as_run(&*searcher, block, &found.rankings).queries);
+            let mut add = |block: &[Query], rankings: &[Ranking]| {
+                run.queries.extend(as_run(&*searcher, block, rankings).queries);
                 done += block.len();
                 session.progress("searching", done as u64, Some(queries.len() as u64));
-                Ok::<_, Failed>(())
-            })?;
+            };
+            match &stages {
+                Some(stages) => stages.search(&queries, k, &filter, session, add)?,
+                None => {
+                    let job = SearchJob { searcher: &*searcher, queries: &queries, k, filter: &filter };
+                    each_block(&job, most, session, |block, found| {
+                        add(block, &found);
+                        Ok(())
+                    })?;
+                }
+            }
             Ok(Run::of(run))
         })
     }
@@ -306,11 +332,56 @@ fn lists(
     Ok(DocumentLists { allowed: allowed.transpose()?, excluded: pairs })
 }
 
+/// Searches at most `most` queries at a time. `take` gets the rankings of each block.
+fn each_block<'a>(
+    job: &SearchJob<'a>,
+    most: usize,
+    session: &Session,
+    mut take: impl FnMut(&'a [Query], Vec<Ranking>) -> Result<(), Failed>,
+) -> Result<(), Failed> {
+    job.each_block(most.min(job.at_once(SearchJob::QUERIES)), |queries, filter| {
+        session.check()?;
+        let found = job.searcher.search(&SearchRequest { queries, k: job.k, filter });
+        take(queries, found.map_err(|error| Failed::of(&*error))?.rankings)
+    })
+}
+
+impl Stages {
+    /// The most queries whose hits are reranked at a time.
+    fn at_a_time(&self) -> usize {
+        (PAIRS / self.reranker.options().depth).max(1)
+    }
+
+    /// Searches as many queries together as the first stage wants, and reranks the hits of a few at a time.
+    /// `take` gets the `k` best hits of each of these.
+    fn search(
+        &self,
+        queries: &[Query],
+        k: usize,
+        filter: &QueryFilter,
+        session: &Session,
+        mut take: impl FnMut(&[Query], &[Ranking]),
+    ) -> Result<(), Failed> {
+        let k_of_first = self.reranker.options().depth.max(k);
+        let job = SearchJob { searcher: &*self.first, queries, k: k_of_first, filter };
+        each_block(&job, self.most, session, |block, found| {
+            let few = self.at_a_time();
+            for (queries, found) in block.chunks(few).zip(found.chunks(few)) {
+                let stop = || session.go_on().is_break();
+                let (rankings, _) = self.reranker.rerank_rankings(job.searcher, queries, found, k, &stop)?;
+                take(queries, &rankings);
+            }
+            Ok(())
+        })
+    }
+}
+
 /// An inverted index that `toller.index` made, as a searcher.
 ///
 /// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu) or ql-jm (with lambda_). `rm3` and
 /// `rocchio` expand queries by their best hits, with Anserini's parameters if they are True; or a dict names
-/// some, as `rm3={"fb_docs": 5}`. Both need an index with document vectors. `analyzer` ("wordpiece:MODEL") is for an index whose model has another place now.
+/// some, as `rm3={"fb_docs": 5}`. Both need an index with document vectors. `analyzer` ("wordpiece:MODEL") is
+/// for an index whose model has another place now.
 #[pyclass(frozen, extends = PySearcher, module = "toller")]
 pub(crate) struct SparseIndex {
     directory: PathBuf,
@@ -342,8 +413,7 @@ impl SparseIndex {
         let options = SparseOptions { scoring: Scoring { ranker, lengths }, feedback, analyzer, verify };
         let path = directory.clone();
         let inner = work::run(py, None, move |session| Ok(session.engine()?.sparse(&path, &options)?))?;
-        Ok(PyClassInitializer::from(PySearcher { inner, at_a_time: QUERIES })
-            .add_subclass(Self { directory }))
+        Ok(PyClassInitializer::from(PySearcher::of(inner)).add_subclass(Self { directory }))
     }
 
     /// The directory.

@@ -294,7 +294,7 @@ fn hits_of_index(
         bar.set(found.len() as u64);
         Ok(())
     };
-    let searched: crate::Result<()> = job.run(SearchJob::QUERIES, take);
+    let searched: crate::Result<()> = job.run(take);
     searched?;
     Ok(found)
 }

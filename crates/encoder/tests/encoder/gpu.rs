@@ -171,6 +171,27 @@ fn several_devices_share_the_batches() {
     assert_eq!(two.tower(Role::Passage).encode_in_parallel(&texts).unwrap(), expected, "in order");
 }
 
+/// Three batches, for two devices with two sessions each.
+#[test]
+fn fewer_batches_than_sessions_use_all_devices() {
+    let devices = Devices::shim(&[1 << 28; 2]);
+    let compute = Compute::Gpus(devices.clone());
+    let options = LoadOptions { compute, batch_tokens: Some(100), ..on_gpu(Precision::F16) };
+    let model = DualEncoder::load(&fixture("tiny-bert"), &options).unwrap();
+    let tower = model.tower(Role::Passage);
+    let text = tower.tokenize(&"a dog retrieves ".repeat(20)).unwrap();
+    let texts = vec![text; 3];
+    assert!(texts[0].len() > 50 && tower.work().sessions > texts.len());
+    // A session takes memory when it first computes.
+    let free = || devices.iter().map(|device| device.free_bytes().unwrap()).collect::<Vec<_>>();
+    let before = free();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let vectors = pool.install(|| tower.encode_in_parallel(&texts).unwrap());
+    let after = free();
+    assert!(before.iter().zip(&after).all(|(before, after)| after < before), "{before:?} {after:?}");
+    assert_eq!(vectors, tower.encode(&texts).unwrap());
+}
+
 /// The bits of a GPU depend on its instructions.
 #[test]
 fn generations_of_gpus_have_their_own_names_and_are_not_mixed() {

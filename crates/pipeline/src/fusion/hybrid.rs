@@ -16,6 +16,7 @@ use super::error::FusionError;
 use super::options::Fusion;
 use super::pool::{BadEntry, Pool};
 use super::shared::SharedDocuments;
+use crate::search_job::within_memory;
 
 /// What searchers that are fused must have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,5 +167,12 @@ impl Searcher for Hybrid {
 
     fn doc_count(&self) -> usize {
         self.documents.count()
+    }
+
+    /// As many as any of the searchers wants, if the hits of all have room.
+    fn queries_at_once(&self) -> Option<usize> {
+        let wanted = self.searchers.iter().filter_map(|searcher| searcher.queries_at_once()).max()?;
+        let hits = self.depth.min(self.doc_count()).saturating_mul(self.searchers.len());
+        Some(within_memory(wanted, hits))
     }
 }

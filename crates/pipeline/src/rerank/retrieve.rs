@@ -1,5 +1,6 @@
 //! Both stages at the same time: one thread searches some queries ahead, the caller's thread reranks.
 
+use std::mem;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,10 +11,10 @@ use super::{RerankError, RerankReport, Reranker, Stop};
 use crate::SearchJob;
 
 /// Queries that go from stage to stage together: enough to keep threads busy with pairs, few enough that
-/// reranking starts soon.
+/// progress shows. Where the first stage wants no more, it searches this many, so that reranking starts soon.
 const QUERIES: usize = 32;
 
-/// Blocks that are searched ahead of reranking, whose hits are in memory.
+/// Such blocks that wait for reranking.
 const BLOCKS_AHEAD: usize = 2;
 
 /// Queries that are searched, and whose hits are reranked.
@@ -34,13 +35,14 @@ pub struct Retrieved<'a> {
     pub first_stage: Vec<Ranking>,
     /// The reranked hits.
     pub rankings: Vec<Ranking>,
-    /// How long the first stage searched, without waiting for the second.
+    /// How long the first stage searched, without waiting for the second; of queries that were searched
+    /// together, the first block has the time of all.
     pub search: Duration,
     /// What the second stage did, and how long, without waiting for the first.
     pub reranked: RerankReport,
 }
 
-/// The hits of a block of queries, and the time of their search.
+/// The hits of a block of queries, and the time of the search, unless the block before has it.
 struct Found<'a> {
     queries: &'a [Query],
     rankings: Vec<Ranking>,
@@ -73,7 +75,7 @@ impl<'a> RetrieveJob<'a> {
     ) -> Result<(), E> {
         thread::scope(|scope| {
             let (sender, found) = sync_channel(BLOCKS_AHEAD);
-            scope.spawn(move || self.search(&sender));
+            scope.spawn(move || search(&self.search, &sender));
             // Leaving the loop drops the receiver, which ends the search.
             for found in found {
                 let Found { queries, rankings: first_stage, time } = found?;
@@ -85,19 +87,52 @@ impl<'a> RetrieveJob<'a> {
             Ok(())
         })
     }
+}
 
-    /// The first stage: sends what it finds, or why it failed.
-    fn search(&self, sender: &SyncSender<Result<Found<'a>, SearchError>>) {
-        let mut began = Instant::now();
-        let searched = self.search.run(QUERIES, |queries, response| {
-            let found = Found { queries, rankings: response.rankings, time: began.elapsed() };
+/// The first stage: sends what it finds, or why it failed.
+fn search<'a>(job: &SearchJob<'a>, sender: &SyncSender<Result<Found<'a>, SearchError>>) {
+    let mut began = Instant::now();
+    let searched = job.run_by(job.at_once(QUERIES), |queries, response| {
+        let mut time = began.elapsed();
+        let mut rankings = response.rankings.into_iter();
+        for queries in queries.chunks(QUERIES) {
+            let rankings = rankings.by_ref().take(queries.len()).collect();
+            let found = Found { queries, rankings, time: mem::take(&mut time) };
             sender.send(Ok(found)).map_err(|_| Ended::Unheard)?;
-            began = Instant::now();
-            Ok(())
-        });
-        if let Err(Ended::Failed(error)) = searched {
-            // Sending fails if the second stage has ended, which reports its own reason.
-            let _ = sender.send(Err(error));
+        }
+        began = Instant::now();
+        Ok(())
+    });
+    if let Err(Ended::Failed(error)) = searched {
+        // Sending fails if the second stage has ended, which reports its own reason.
+        let _ = sender.send(Err(error));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use toller_ir::DocOrd;
+
+    use super::{Found, search};
+    use crate::QueryFilter;
+    use crate::search_job::tests::{Counting, job, queries};
+
+    #[test]
+    fn what_is_searched_together_is_handed_on_by_and_by() {
+        let (queries, filter) = (queries(150), QueryFilter::default());
+        for (wanted, searched) in [(None, vec![32, 32, 32, 32, 22]), (Some(100), vec![100, 50])] {
+            let searcher = Counting::new(wanted, 10);
+            let (sender, receiver) = sync_channel(150);
+            search(&job(&searcher, &queries, 1, &filter), &sender);
+            drop(sender);
+            let found: Vec<Found<'_>> = receiver.into_iter().map(Result::unwrap).collect();
+            assert_eq!(searcher.requests(), searched);
+            assert!(found.iter().all(|found| found.queries.len() <= 32));
+            let handed_on = found.iter().flat_map(|found| found.queries.iter().zip(&found.rankings));
+            let hits = handed_on.map(|(query, ranking)| (&query.id, ranking.hits[0].doc));
+            assert!(hits.eq(queries.iter().map(|query| (&query.id, DocOrd(query.id.parse().unwrap())))));
         }
     }
 }

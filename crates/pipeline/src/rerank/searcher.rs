@@ -57,4 +57,8 @@ impl Searcher for RerankedSearcher {
     fn doc_count(&self) -> usize {
         self.first_stage.doc_count()
     }
+
+    fn queries_at_once(&self) -> Option<usize> {
+        self.first_stage.queries_at_once()
+    }
 }

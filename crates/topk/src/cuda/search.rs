@@ -9,6 +9,7 @@ use toller_ir::Hit;
 use super::layout::share;
 use super::plan::DevicePlan;
 use super::shard::Shard;
+use super::sizes::MOST_QUERIES;
 use super::threads::{for_each_row, join, threads_for};
 use crate::collection::Collection;
 use crate::error::IpTopkError;
@@ -30,6 +31,9 @@ pub struct DeviceSearch {
 }
 
 impl DeviceSearch {
+    /// The most queries that are searched in one pass over the vectors.
+    pub const MOST_QUERIES: usize = MOST_QUERIES;
+
     /// Plans, and copies as many vectors to the devices as fit their memory, to all at the same time. Calls
     /// `progress` with the number of bytes of the collection that were just read.
     ///

@@ -31,7 +31,7 @@ const GOOD_CAPACITY_OF_CODED_HIT: usize = 24;
 /// Queries from which on a group's chunks grow slowly.
 const MANY_QUERIES: usize = 64;
 /// The most queries of a group: enough that reading the rows again for the next group costs nothing.
-const MOST_QUERIES: usize = 8192;
+pub(crate) const MOST_QUERIES: usize = 8192;
 
 impl Sizes {
     /// The sizes of a group of up to `queries` queries over `rows` rows, `coded` or not, that fits in

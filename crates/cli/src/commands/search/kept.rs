@@ -88,4 +88,8 @@ impl Searcher for Kept {
     fn doc_count(&self) -> usize {
         self.searcher.doc_count()
     }
+
+    fn queries_at_once(&self) -> Option<usize> {
+        self.searcher.queries_at_once()
+    }
 }

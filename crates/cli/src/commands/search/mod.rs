@@ -13,7 +13,6 @@ use std::time::Instant;
 
 use toller_corpus::TrecRunWriter;
 use toller_ir::{Query, SearchResponse, Searcher};
-use toller_pipeline::SearchJob;
 use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
@@ -145,7 +144,7 @@ fn search<'a>(
         bar.set(found.queries as u64);
         Ok(())
     };
-    let searched: crate::Result<()> = sources.job(args.k()).run(SearchJob::QUERIES, take);
+    let searched: crate::Result<()> = sources.job(args.k()).run(take);
     drop(bar);
     searched?;
     found.hits = run.hits();

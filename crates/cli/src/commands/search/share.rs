@@ -58,7 +58,7 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
             let bar = ui.progress("searching", "queries", queries.len() as u64);
             let mut found = Found::default();
             let job = SearchJob { searcher: &**searcher, queries: &queries, k, filter: &filter };
-            job.each_block(SearchJob::QUERIES, |block, filter| -> crate::Result<()> {
+            job.each_block(job.at_once(SearchJob::QUERIES), |block, filter| -> crate::Result<()> {
                 let request = SearchRequest { queries: block, k, filter };
                 let (SearchResponse { rankings, nominated, .. }, identities) =
                     searcher.search_identified(&request)?;
