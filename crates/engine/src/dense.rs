@@ -1,9 +1,9 @@
 //! Dense retrieval: opening stores of vectors.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use toller_files::Checksum;
 use toller_index::FlatIndex;
@@ -161,12 +161,13 @@ impl Engine {
             self.notify(Event::IndexOpened(&index));
             return Ok(index);
         };
-        let done = Cell::new(0);
+        // The engine's threads report, one at a time.
+        let done = AtomicU64::new(0);
         let progress = |bytes_read| {
-            done.set(done.get() + bytes_read);
-            self.notify(Event::Progress { work: Work::Copy, done: done.get(), total: Some(bytes) });
+            let done = done.fetch_add(bytes_read, Ordering::Relaxed) + bytes_read;
+            self.notify(Event::Progress { work: Work::Copy, done, total: Some(bytes) });
         };
-        let index = index.on(&devices, &progress);
+        let index = self.in_threads(|| index.on(&devices, &progress));
         self.notify(Event::Finished);
         let index = index?;
         self.notify(Event::IndexOpened(&index));

@@ -136,9 +136,9 @@ impl Engine {
         }
     }
 
-    /// The first GPU if there is one that can be used, else the CPU.
+    /// The first GPU that can be used, or the CPU.
     fn automatic(&self) -> Option<Devices> {
-        match Devices::cuda(0) {
+        match Devices::count().and_then(|count| first_usable(count, Devices::cuda)) {
             Ok(devices) => {
                 devices.facts().for_each(|facts| self.notify(Event::DeviceChosen(&facts.name)));
                 Some(devices)
@@ -156,13 +156,50 @@ impl Engine {
     }
 }
 
-#[cfg(all(test, feature = "shim"))]
+/// The first of `count` devices that opens, or why the first of all does not: it is the one that the user
+/// expects to be used.
+fn first_usable<T>(
+    count: usize,
+    mut open: impl FnMut(usize) -> Result<T, DeviceError>,
+) -> Result<T, DeviceError> {
+    let mut failed = None;
+    for ordinal in 0..count {
+        match open(ordinal) {
+            Ok(device) => return Ok(device),
+            Err(error) => drop(failed.get_or_insert(error)),
+        }
+    }
+    Err(failed.unwrap_or(DeviceError::NoDevice { ordinal: 0, count }))
+}
+
+#[cfg(test)]
 mod tests {
+    use toller_gpu::DeviceError;
+    #[cfg(feature = "shim")]
     use toller_gpu::Launch;
 
+    #[cfg(feature = "shim")]
     use super::Device;
+    use super::first_usable;
+    #[cfg(feature = "shim")]
     use crate::Engine;
 
+    #[test]
+    fn the_first_usable_device_is_taken() {
+        let too_old = |ordinal: usize| DeviceError::TooOldDevice {
+            name: format!("cuda:{ordinal}"),
+            capability: (6, 1),
+        };
+        let open = |usable: usize| {
+            move |ordinal| if ordinal >= usable { Ok(ordinal) } else { Err(too_old(ordinal)) }
+        };
+        assert_eq!(first_usable(3, open(0)), Ok(0));
+        assert_eq!(first_usable(3, open(2)), Ok(2));
+        assert_eq!(first_usable(3, open(3)), Err(too_old(0)));
+        assert_eq!(first_usable(0, open(0)), Err(DeviceError::NoDevice { ordinal: 0, count: 0 }));
+    }
+
+    #[cfg(feature = "shim")]
     #[test]
     fn a_device_that_failed_is_lost_as_long_as_it_is_in_use() {
         let engine = Engine::builder().threads(1).build().unwrap();

@@ -3,10 +3,13 @@
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
-use toller_engine::{EncodeOptions, EncoderOptions, Engine, EngineError, ReadOptions};
+use toller_engine::{
+    DenseOptions, Device, EncodeOptions, EncoderOptions, Engine, EngineError, Query, ReadOptions,
+    SearchRequest, Searcher,
+};
 
 #[test]
-fn an_encode_starts_no_other_pool() -> Result<(), Box<dyn Error + Send + Sync>> {
+fn an_encode_and_a_search_start_no_other_pool() -> Result<(), Box<dyn Error + Send + Sync>> {
     let folder = tempfile::tempdir()?;
     let (collection, store) = (folder.path().join("collection.tsv"), folder.path().join("store"));
     std::fs::write(&collection, "d0\tTollers lure ducks.\nd1\tShards keep vectors.\n")?;
@@ -23,6 +26,12 @@ fn an_encode_starts_no_other_pool() -> Result<(), Box<dyn Error + Send + Sync>> 
     let (report, again) = (encode()?, encode()?);
     assert_eq!((report.rows, report.was_complete), (2, false));
     assert_eq!((again.rows, again.was_complete), (0, true));
+    // On the stand-in for a GPU, if this build has it.
+    let device = "shim".parse().unwrap_or(Device::Cpu);
+    let searcher = engine.dense(&[&store], encoder, &DenseOptions { device, ..DenseOptions::default() })?;
+    let queries = [Query { id: "q".to_owned(), text: "ducks".to_owned(), ..Query::default() }];
+    assert_eq!(searcher.search(&SearchRequest::new(&queries, 2))?.rankings[0].hits.len(), 2);
+    assert_eq!(searcher.queries_at_once().is_some(), device != Device::Cpu, "devices are given many queries");
     assert!(rayon::ThreadPoolBuilder::new().num_threads(1).build_global().is_ok(), "it was started");
     Ok(())
 }

@@ -167,7 +167,12 @@ impl Explain for DeviceError {
                 count.to_string(),
                 Setting::Device.to("cuda:all"),
             ),
-            Self::TooOldDevice { .. } => remedy!("use an A100, H100 or a newer GPU, or {}", on_cpu()),
+            Self::TooOldDevice { .. } => remedy!(
+                "use an A100, H100 or a newer GPU: name it by {}, or list only such GPUs in CUDA_VISIBLE_DEVICES; \
+                 without one use {}",
+                Setting::Device.to("cuda:N"),
+                on_cpu()
+            ),
             Self::NoLibrary { library, .. } => format!(
                 "name the folder of {library} in LD_LIBRARY_PATH: that of a CUDA toolkit, or of \
                  `pip install nvidia-cublas`"
@@ -213,5 +218,13 @@ mod tests {
             assert_eq!(failed(code).is_out_of_memory(), code == 2);
             assert_eq!(is_sticky(code), [700, 999].contains(&code));
         }
+    }
+
+    /// It may be one of several GPUs of the machine.
+    #[test]
+    fn an_old_device_can_be_left_out() {
+        let old = DeviceError::TooOldDevice { name: "cuda:1 (Tesla P4)".to_owned(), capability: (6, 1) };
+        let remedy = old.remedy().map(|remedy| remedy.to_string()).unwrap_or_default();
+        assert!(remedy.contains("cuda:N") && remedy.contains("CUDA_VISIBLE_DEVICES"), "{remedy}");
     }
 }

@@ -119,6 +119,12 @@ struct Encoded {
     full: u64,
 }
 
+/// How many of `threads` threads tokenize. A thread feeds several threads that compute on the CPU: it takes a
+/// few percent of their time. A device leaves the threads to the tokenizer.
+pub(crate) fn tokenizers(uses_threads: bool, threads: usize) -> usize {
+    if uses_threads { threads.div_ceil(8) } else { threads }
+}
+
 /// Encodes `texts`, which belong to [`StoreWriter::missing_rows`], and finishes the store. A backend on the
 /// CPU has as many sessions as rayon's current pool has threads.
 ///
@@ -153,10 +159,7 @@ pub fn encode(
         let (batches_in, batches_out) = bounded(ahead);
         let (vectors_in, vectors_out) = bounded(ahead);
         scope.spawn(move || read(texts, &chunk_permits, &texts_in));
-        // A tokenizer thread feeds several encoding threads on the CPU: it takes a few percent of their time.
-        // A device leaves the threads to the tokenizer.
-        let tokenizers = if work.uses_threads { threads.div_ceil(8) } else { threads };
-        for _ in 0..tokenizers {
+        for _ in 0..tokenizers(work.uses_threads, threads) {
             let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
             scope.spawn(move || stage(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
         }

@@ -254,6 +254,12 @@ impl Texts {
         Ok(passages)
     }
 
+    /// Sorts identifiers as [`Texts::get_many`] reads their passages, so that parts of them can be read by
+    /// several threads: a frame is then decompressed by one, or by two where a part ends in it.
+    pub fn sort_by_place(&self, ids: &mut [&str]) {
+        ids.sort_by_cached_key(|id| self.find(id));
+    }
+
     fn find(&self, id: &str) -> Option<Place> {
         ids::find(SortedEntries::new(&self.ids), id)
     }

@@ -54,6 +54,8 @@ fn check(paths: &[PathBuf], options: &TextsOptions) {
         let mut together: Vec<Option<Passage>> = expected.iter().cloned().map(Some).rev().collect();
         together.insert(1, None);
         assert_eq!(texts.get_many(&ids).unwrap(), together);
+        texts.sort_by_place(&mut ids);
+        assert!(ids[1..].iter().eq(expected.iter().map(|passage| &passage.id)), "as they are read");
     }
 }
 

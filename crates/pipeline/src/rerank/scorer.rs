@@ -4,6 +4,7 @@ use toller_encoder::{CrossEncoder, EncoderError};
 use toller_tokenizer::{TokenizedText, Tokens};
 
 use super::options::{Aggregate, PassageWindows, RerankOptions};
+use crate::encode::tokenizers;
 
 /// A model and how passages are given to it.
 pub(super) struct Scorer<'a> {
@@ -35,6 +36,11 @@ impl<'a> Scorer<'a> {
     pub(super) fn sessions(&self, threads: usize) -> usize {
         let work = self.model.work();
         if work.uses_threads { threads } else { work.sessions }
+    }
+
+    /// How many of this many threads read and tokenize passages.
+    pub(super) fn readers(&self, threads: usize) -> usize {
+        tokenizers(self.model.work().uses_threads, threads)
     }
 
     pub(super) fn query(&self, text: &str) -> Result<TokenizedText, EncoderError> {

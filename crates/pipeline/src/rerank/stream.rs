@@ -1,5 +1,5 @@
-//! All pairs of all queries as one stream through one model: a thread feeds batches, threads score them, and
-//! the caller's thread keeps what they found. Between the stages are bounded queues, so memory is bounded by
+//! All pairs of all queries as one stream through one model: a thread feeds batches, others read texts for it,
+//! threads score, and the caller's thread keeps what they found. Between the stages are bounded queues, so memory is bounded by
 //! a window of texts and a few batches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -84,9 +84,10 @@ impl Stream<'_> {
             }
             scope.spawn(move || {
                 let failures = messages.clone();
-                let Self { scorer, queries, texts, title_separator, cache, .. } = self;
+                let Self { scorer, queries, texts, title_separator, cache, threads, .. } = self;
                 let (texts, title_separator, cache) = (*texts, *title_separator, *cache);
-                let feeder = Feeder { scorer, texts, title_separator, cache, batches, messages };
+                let threads = scorer.readers((*threads).max(1));
+                let feeder = Feeder { scorer, texts, title_separator, cache, threads, batches, messages };
                 let fed = catch_unwind(AssertUnwindSafe(|| feeder.run(queries)));
                 if let Err(Ended::Failed(error)) = fed.unwrap_or(Err(RerankError::WorkerPanicked.into())) {
                     // Nobody receives if something failed before.

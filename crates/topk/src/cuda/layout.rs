@@ -1,4 +1,4 @@
-//! Which rows of a collection go where: shares of devices, slabs of a device's memory, runs of ordinals.
+//! Which rows of a collection go where: slabs of a device's memory, runs of ordinals.
 
 use std::ops::Range;
 
@@ -32,12 +32,6 @@ pub(crate) struct Slab {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) runs: Vec<Run>,
     pub(crate) rows: usize,
-}
-
-/// The share of one of `devices` devices of the rows of a collection.
-pub(crate) fn share(rows: usize, device: usize, devices: usize) -> Range<usize> {
-    let bound = |device: usize| (rows as u128 * device as u128 / devices as u128) as usize;
-    bound(device)..bound(device + 1)
 }
 
 /// The most rows of a slab: the kernels count fewer than 2^31.
@@ -82,18 +76,8 @@ mod tests {
     use half::f16;
     use toller_ir::DocOrd;
 
-    use super::{share, slabs};
+    use super::slabs;
     use crate::{Collection, IpTopkError, Segment, Vectors};
-
-    #[test]
-    fn shares_are_all_rows_and_alike() {
-        for (rows, devices) in [(0, 1), (1, 3), (10, 3), (1 << 33, 7)] {
-            let shares: Vec<_> = (0..devices).map(|device| share(rows, device, devices)).collect();
-            assert_eq!((shares[0].start, shares[devices - 1].end), (0, rows));
-            assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
-            assert!(shares.iter().all(|share| share.len().abs_diff(rows / devices) <= 1));
-        }
-    }
 
     #[test]
     fn slabs_hold_every_row_once_with_its_ordinal() -> Result<(), IpTopkError> {

@@ -1,15 +1,19 @@
 //! How a device's memory is divided, decided before anything is copied.
 
 use std::fmt;
+use std::ops::Range;
 
 use toller_gpu::DeviceError;
 
 use super::kernels::DType;
+use super::layout::slabs;
+use crate::collection::Collection;
 
 /// Queries and candidates may take one part in this many of the free memory.
 const WORKSPACE_SHARE: u64 = 8;
-/// The most bytes of queries and candidates: enough for the candidates of thousands of queries.
-const MOST_WORKSPACE: u64 = 8 << 30;
+/// The bytes of queries and candidates, at most, the first with which rows fit: enough for the candidates of
+/// thousands of queries, and less where rows would have to be copied again for every search.
+const WORKSPACES: [u64; 4] = [8 << 30, 4 << 30, 2 << 30, 1 << 30];
 /// One part in this many of the free memory is left alone, because the driver rounds sizes up.
 const SLACK_SHARE: u64 = 64;
 /// The most bytes of a slab that is streamed: large enough that a scan takes longer than its start.
@@ -32,6 +36,14 @@ impl RowBytes {
         let floats = 2 * size_of::<f32>();
         let codes = if coded { DType::Int8.stride(dim) + floats } else { 0 };
         Self { vector: dtype.stride(dim) as u64, codes: codes as u64, norm: size_of::<f32>() as u64 }
+    }
+
+    /// For the widest of the rows `rows` of a collection; for none, the least there can be.
+    pub(crate) fn widest(collection: &Collection<'_>, rows: Range<usize>, coded: bool) -> Self {
+        let dtypes = slabs(collection, rows, usize::MAX).into_iter().map(|slab| slab.dtype);
+        let widest = dtypes.max_by_key(|dtype| dtype.size());
+        let none = Self { vector: 1, codes: 0, norm: 0 };
+        widest.map_or(none, |dtype| Self::new(dtype, coded, collection.dim()))
     }
 
     fn all(self) -> u64 {
@@ -73,11 +85,10 @@ impl DevicePlan {
     /// Plans for `rows` rows with `free` bytes. If they do not fit with their codes, none has codes: to copy
     /// rows for every search takes longer than to scan them as they are.
     pub(crate) fn new(device: &str, free: u64, rows: u64, row: RowBytes) -> Result<Self, DeviceError> {
-        let workspace = (free / WORKSPACE_SHARE).min(MOST_WORKSPACE);
-        let available = free - workspace - free / SLACK_SHARE;
-        let fits = |row: RowBytes| rows.saturating_mul(row.all()) <= available;
-        let row = if fits(row) { row } else { row.without_codes() };
-        let (resident_rows, slab_rows) = if fits(row) {
+        let whole = ways(row).find(|&(row, most)| room(free, most) / row.all() >= rows);
+        let (row, most) = whole.unwrap_or((row.without_codes(), WORKSPACES[0]));
+        let (workspace, available) = (workspace(free, most), room(free, most));
+        let (resident_rows, slab_rows) = if whole.is_some() {
             (rows, 0)
         } else {
             let slab_rows = (available / 8).min(STREAMED_SLAB) / row.all();
@@ -110,6 +121,50 @@ impl DevicePlan {
     }
 }
 
+/// How rows may be kept so that all fit, the best first: with codes or without, and the most bytes of the
+/// workspace.
+fn ways(row: RowBytes) -> impl Iterator<Item = (RowBytes, u64)> {
+    [row, row.without_codes()].into_iter().flat_map(|row| WORKSPACES.map(|most| (row, most)))
+}
+
+/// The bytes of the workspace, of `free` bytes and at most `most`.
+fn workspace(free: u64, most: u64) -> u64 {
+    (free / WORKSPACE_SHARE).min(most)
+}
+
+/// The bytes that a workspace of at most `most` leaves for rows.
+fn room(free: u64, most: u64) -> u64 {
+    free - workspace(free, most) - free / SLACK_SHARE
+}
+
+/// How many of `rows` rows each device has, with so many free bytes: equally many, or as many as it has room
+/// for where that is less. If the devices together do not have room for all, each is given equally many to
+/// stream.
+pub(crate) fn shares(free: &[u64], rows: u64, row: RowBytes) -> Vec<u64> {
+    let rooms = |(row, most): (RowBytes, u64)| -> Vec<u64> {
+        free.iter().map(|&free| room(free, most) / row.all()).collect()
+    };
+    let fits = |rooms: &Vec<u64>| rooms.iter().fold(0_u64, |sum, room| sum.saturating_add(*room)) >= rows;
+    if let Some(rooms) = ways(row).map(rooms).find(fits) {
+        return filled(&rooms, rows);
+    }
+    let rooms = rooms((row.without_codes(), WORKSPACES[0]));
+    let (rest, devices) = (rows - rooms.iter().sum::<u64>(), rooms.len() as u64);
+    (0..devices).zip(rooms).map(|(device, room)| room + (rest + device) / devices).collect()
+}
+
+/// `rows` among devices with room for at least as many: those with little room are full, the others are equal.
+fn filled(rooms: &[u64], rows: u64) -> Vec<u64> {
+    let mut by_room: Vec<usize> = (0..rooms.len()).collect();
+    by_room.sort_by_key(|&device| rooms[device]);
+    let (mut shares, mut left) = (vec![0; rooms.len()], rows);
+    for (done, &device) in by_room.iter().enumerate() {
+        shares[device] = rooms[device].min(left / (rooms.len() - done) as u64);
+        left -= shares[device];
+    }
+    shares
+}
+
 /// One line, for example `cuda:0 (NVIDIA H200): 8841823 vectors: 13.58 GB, norms 0.04 GB; up to 8.00 GB for
 /// candidates; 118.38 of 140.00 GB stay free`.
 impl fmt::Display for DevicePlan {
@@ -137,7 +192,7 @@ impl fmt::Display for DevicePlan {
 mod tests {
     use toller_gpu::DeviceError;
 
-    use super::{DType, DevicePlan, RowBytes};
+    use super::{DType, DevicePlan, RowBytes, WORKSPACES, shares};
 
     #[test]
     fn plans_keep_within_the_memory_and_use_it() -> Result<(), DeviceError> {
@@ -179,6 +234,52 @@ mod tests {
         assert_eq!(plan(20_000_000_000, coded)?, plan(20_000_000_000, plain)?);
         assert_eq!(plan(20_000_000_000, coded)?.slab_rows, 0);
         assert_eq!(plan(10_000_000_000, coded)?, plan(10_000_000_000, plain)?);
+        Ok(())
+    }
+
+    #[test]
+    fn a_smaller_workspace_comes_before_less_of_the_rows() -> Result<(), DeviceError> {
+        let (plain, coded) = (RowBytes::new(DType::F16, false, 768), RowBytes::new(DType::F16, true, 768));
+        let (free, bytes) = (80_u64 << 30, |plan: &DevicePlan| plan.vectors + plan.codes + plan.norms);
+        let room = |workspace: u64| free - free / 64 - workspace;
+        for row in [plain, coded] {
+            for most in WORKSPACES {
+                let rows = room(most) / row.all();
+                let plan = DevicePlan::new("d", free, rows, row)?;
+                assert_eq!((plan.workspace, plan.resident_rows, plan.codes > 0), (most, rows, row == coded));
+                assert!(room(most) - bytes(&plan) < row.all(), "{plan}");
+            }
+            let plan = DevicePlan::new("d", free, room(1 << 30) / row.all() + 1, row)?;
+            assert_eq!((plan.workspace, plan.codes), (8 << 30, 0), "{plan}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn devices_have_equal_shares_as_far_as_they_have_room() -> Result<(), DeviceError> {
+        let (plain, coded) = (RowBytes::new(DType::F16, false, 768), RowBytes::new(DType::F16, true, 768));
+        let giga = |sizes: &[u64]| sizes.iter().map(|size| size << 30).collect::<Vec<u64>>();
+        assert_eq!(shares(&giga(&[80, 80, 80]), 10, plain), [3, 3, 4]);
+        assert_eq!(shares(&giga(&[80, 40]), 1_000_001, coded), [500_001, 500_000]);
+        assert_eq!(shares(&giga(&[80]), 0, plain), [0]);
+        // Room for all, but not for equal shares: none is streamed, and codes stay.
+        let (free, rows) = (giga(&[80, 10, 80]), 40_000_000);
+        let found = shares(&free, rows, coded);
+        assert_eq!(found.iter().sum::<u64>(), rows);
+        assert!(found[1] < found[0] / 5 && found[2].abs_diff(found[0]) <= 1, "{found:?}");
+        for (free, &rows) in free.iter().zip(&found) {
+            let plan = DevicePlan::new("d", *free, rows, coded)?;
+            assert!(plan.resident_rows == rows && plan.codes > 0, "{plan}");
+        }
+        // Without room for all, each streams as much.
+        let (free, rows) = (giga(&[20, 10]), 40_000_000);
+        let found = shares(&free, rows, coded);
+        assert_eq!(found.iter().sum::<u64>(), rows);
+        let streamed = |(free, &rows): (&u64, &u64)| {
+            DevicePlan::new("d", *free, rows, coded).map(|plan| plan.rows - plan.resident_rows)
+        };
+        let streamed: Vec<u64> = free.iter().zip(&found).map(streamed).collect::<Result<_, _>>()?;
+        assert!(streamed[0].abs_diff(streamed[1]) < streamed[0] / 8, "{streamed:?}");
         Ok(())
     }
 

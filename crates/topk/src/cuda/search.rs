@@ -6,8 +6,7 @@ use std::{iter, thread};
 use toller_gpu::{DeviceError, Devices};
 use toller_ir::Hit;
 
-use super::layout::share;
-use super::plan::DevicePlan;
+use super::plan::{DevicePlan, RowBytes, shares};
 use super::shard::Shard;
 use super::sizes::MOST_QUERIES;
 use super::threads::{for_each_row, join, threads_for};
@@ -16,7 +15,7 @@ use crate::error::IpTopkError;
 use crate::options::{IpTopkOptions, Scan};
 use crate::top_k::TopK;
 
-/// Exact search by inner product on devices: a share of the vectors on each.
+/// Exact search by inner product on devices: a share of the vectors on each, equal shares if all have room.
 ///
 /// [`Scan::Int8`] scans codes: those of the store, or codes that are made when the vectors are copied. Every
 /// other scan reads the numbers as they are stored, and multiplies f32 in TF32; so does this one on a device
@@ -47,22 +46,30 @@ impl DeviceSearch {
     ) -> Result<Self, IpTopkError> {
         let (dim, rows) = (collection.dim(), collection.rows());
         scan.check_dim(dim)?;
-        let (coded, count) = (scan == Scan::Int8, devices.iter().len());
-        let threads = rayon::current_num_threads().div_ceil(count);
+        let coded = scan == Scan::Int8;
+        let threads = rayon::current_num_threads().div_ceil(devices.iter().len());
+        let free: Vec<u64> =
+            devices.iter().map(|device| device.available_bytes()).collect::<Result<_, _>>()?;
+        let row = RowBytes::widest(collection, 0..rows, coded);
+        let mut end = 0;
+        let shares = shares(&free, rows as u64, row).into_iter().map(|share| {
+            let first = end;
+            end += share as usize;
+            first..end
+        });
         let (report, reports) = mpsc::channel();
         let shards = thread::scope(|scope| {
-            let start = |(number, device)| {
+            let start = |((device, rows), free)| {
                 let report = report.clone();
                 scope.spawn(move || {
                     let progress = |bytes| {
                         // The receiver is there until all senders are gone.
                         let _ = report.send(bytes);
                     };
-                    let rows = share(rows, number, count);
-                    Shard::new(device, collection, rows, coded, threads, &progress)
+                    Shard::new(device, free, collection, rows, coded, threads, &progress)
                 })
             };
-            let running = devices.iter().enumerate().map(start).collect();
+            let running = devices.iter().zip(shares).zip(free).map(start).collect();
             drop(report);
             reports.iter().for_each(progress);
             join(running).collect::<Result<_, DeviceError>>()

@@ -48,11 +48,12 @@ struct Streamed {
 }
 
 impl Shard {
-    /// Plans for the rows `rows` of a collection, with codes, if there is room for them, or without, and
-    /// copies the resident rows, on up to `threads` threads. Calls `progress` with the number of the host's
-    /// bytes that were just read.
+    /// Plans for the rows `rows` of a collection, with codes, if there is room for them in `free` bytes, or
+    /// without, and copies the resident rows, on up to `threads` threads. Calls `progress` with the number of
+    /// the host's bytes that were just read.
     pub(crate) fn new(
         device: &Arc<dyn Device>,
+        free: u64,
         collection: &Collection<'_>,
         rows: Range<usize>,
         coded: bool,
@@ -61,11 +62,8 @@ impl Shard {
     ) -> Result<Self, DeviceError> {
         let (device, dim) = (device.clone(), collection.dim());
         let kernels = Kernels::new(device.clone());
-        let widest = slabs(collection, rows.clone(), usize::MAX).into_iter().map(|slab| slab.dtype);
-        let widest = widest.max_by_key(|dtype| dtype.size());
-        let row_bytes = widest.map(|dtype| RowBytes::new(dtype, coded, dim));
-        let row = row_bytes.unwrap_or(RowBytes { vector: 1, codes: 0, norm: 0 });
-        let plan = DevicePlan::new(&device.facts().name, device.available_bytes()?, rows.len() as u64, row)?;
+        let row = RowBytes::widest(collection, rows.clone(), coded);
+        let plan = DevicePlan::new(&device.facts().name, free, rows.len() as u64, row)?;
         let (stride, coded) = (row.vector as usize, plan.codes > 0);
 
         let resident_end = rows.start + plan.resident_rows as usize;

@@ -121,12 +121,12 @@ fn devices_and_memory_do_not_matter() {
     let (rows, dim, k) = (1500, 64, 30);
     let (vectors, queries) = (numbers(rows * dim, 1), numbers(9 * dim, 2));
     let collection = one_segment(&vectors, dim);
-    for memory in [&[64 << 20][..], &[180_000], &[64 << 20, 120_000, 64 << 20]] {
+    for memory in [&[64 << 20][..], &[180_000], &[180_000, 120_000], &[64 << 20, 120_000, 64 << 20]] {
         for scan in [Scan::Auto, Scan::Int8] {
             let devices = Devices::shim(memory);
             let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
             let is_streamed = index.plans().any(|plan| plan.resident_rows < plan.rows);
-            assert_eq!(is_streamed, memory.iter().any(|&bytes| bytes < 1 << 20), "{memory:?}");
+            assert_eq!(is_streamed, memory.iter().all(|&bytes| bytes < 1 << 20), "{memory:?}");
             drop(index);
             search(&devices, &collection, &queries, k, scan);
         }
@@ -307,6 +307,24 @@ fn devices_get_their_rows_at_the_same_time() {
     });
     assert_eq!(index.plans().map(|plan| plan.resident_rows).sum::<u64>(), rows as u64);
     assert_eq!(read.get() as usize, size_of_val(&vectors[..]));
+}
+
+/// Equal shares would be streamed to the device in the middle, which gets a smaller one.
+#[test]
+fn a_device_with_little_memory_has_fewer_rows() {
+    let (rows, dim) = (1500, 64);
+    let (vectors, queries) = (numbers(rows * dim, 27), numbers(3 * dim, 28));
+    let collection = one_segment(&vectors, dim);
+    let devices = Devices::shim(&[64 << 20, 100_000, 64 << 20]);
+    let index = DeviceSearch::new(&devices, &collection, Scan::Auto, &|_| {}).unwrap();
+    let shares: Vec<u64> = index.plans().map(|plan| plan.rows).collect();
+    assert!(index.plans().all(|plan| plan.resident_rows == plan.rows), "{shares:?}");
+    assert!(
+        (1..rows as u64 / 3).contains(&shares[1]) && shares.iter().sum::<u64>() == rows as u64,
+        "{shares:?}"
+    );
+    drop(index);
+    search(&devices, &collection, &queries, 30, Scan::Auto);
 }
 
 /// A stand-in, and the machine's GPU if it has one.
