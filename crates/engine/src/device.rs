@@ -156,8 +156,7 @@ impl Engine {
     }
 }
 
-/// The first of `count` devices that opens, or why the first of all does not: it is the one that the user
-/// expects to be used.
+/// The first of `count` devices that opens. If none does, the error is that of device 0.
 fn first_usable<T>(
     count: usize,
     mut open: impl FnMut(usize) -> Result<T, DeviceError>,
