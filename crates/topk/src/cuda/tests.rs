@@ -121,7 +121,7 @@ fn devices_and_memory_do_not_matter() {
     let (rows, dim, k) = (1500, 64, 30);
     let (vectors, queries) = (numbers(rows * dim, 1), numbers(9 * dim, 2));
     let collection = one_segment(&vectors, dim);
-    for memory in [&[64 << 20][..], &[180_000], &[180_000, 120_000], &[64 << 20, 120_000, 64 << 20]] {
+    for memory in [&[64 << 20][..], &[180_000], &[180_000, 160_000], &[64 << 20, 120_000, 64 << 20]] {
         for scan in [Scan::Auto, Scan::Int8] {
             let devices = Devices::shim(memory);
             let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
