@@ -141,8 +141,8 @@ impl<'a> Feeder<'a> {
         Ok(())
     }
 
-    /// A window's passages. Threads read, decompress and tokenize them, which takes longer than a device takes
-    /// to score them.
+    /// A window's passages. Reading, decompressing and tokenizing take a thread longer than scoring takes a
+    /// device, so several threads share them.
     fn passages(
         &self,
         window: &[Part<'a>],
