@@ -1,6 +1,6 @@
-//! All pairs of all queries as one stream through one model: a thread feeds batches, others read texts for it,
-//! threads score, and the caller's thread keeps what they found. Between the stages are bounded queues, so memory is bounded by
-//! a window of texts and a few batches.
+//! All pairs of all queries as one stream through one model: a thread feeds batches, with others that read
+//! texts for it, threads score, and the caller's thread keeps what they found. Between the stages are bounded
+//! queues, so memory is bounded by a window of texts and a few batches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -153,7 +153,7 @@ pub(crate) fn shares(free: &[u64], rows: u64, row: RowBytes) -> Vec<u64> {
     (0..devices).zip(rooms).map(|(device, room)| room + (rest + device) / devices).collect()
 }
 
-/// `rows` among devices with room for at least as many: those with little room are full, the others are equal.
+/// `rows` among devices with room for all of them: those with little room are full, the others are equal.
 fn filled(rooms: &[u64], rows: u64) -> Vec<u64> {
     let mut by_room: Vec<usize> = (0..rooms.len()).collect();
     by_room.sort_by_key(|&device| rooms[device]);
