@@ -73,7 +73,10 @@ impl Order {
                 crowded += 1;
             }
             while !batch.is_full() {
-                batch.add(again.next()?);
+                let example = again.next()?;
+                if !batch.examples.contains(&example) {
+                    batch.add(example);
+                }
             }
             examples.append(&mut batch.examples);
         }
@@ -113,12 +116,10 @@ impl Apart<'_> {
         }
     }
 
-    /// Takes an example, whatever its keys, unless it is there.
+    /// Takes an example that is not there, whatever its keys.
     fn add(&mut self, example: u32) {
-        if !self.examples.contains(&example) {
-            self.taken.extend(&self.keys[example as usize]);
-            self.examples.push(example);
-        }
+        self.taken.extend(&self.keys[example as usize]);
+        self.examples.push(example);
     }
 }
 
