@@ -94,6 +94,13 @@ impl Bench {
         self.ask(true, items, Duration::from_secs(60)).await
     }
 
+    /// Waits until all requests are in batches.
+    async fn taken(&self) {
+        while self.scheduler.shared.lock().len() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Lets a batch be computed.
     fn permit(&self) -> Vec<usize> {
         self.permits.send(()).unwrap();
@@ -145,7 +152,9 @@ async fn lanes_do_not_wait_for_each_other_and_who_is_alone_has_all_threads() {
 async fn few_long_requests_share_the_threads_of_all_lanes() {
     let bench = Bench::with_lanes(8, 10, 10_000);
     let first = bench.ask_soon(&[10; 20]).await;
+    bench.taken().await;
     let second = bench.ask_soon(&[9; 20]).await;
+    bench.taken().await;
     let mut lengths: Vec<_> = std::iter::repeat_with(|| bench.permit().len()).take(2).collect();
     lengths.sort_unstable();
     // The first had all threads, and the second half of them when it came.
