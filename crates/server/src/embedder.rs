@@ -191,7 +191,7 @@ pub(crate) fn check_finite(numbers: &[f32]) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::new(
             Reason::Backend,
-            "the model overflows on this input; a server with `--dtype bf16` or `--dtype f32` may not",
+            "the model overflows on this input; a server that computes in bf16 or f32 may not",
         )),
     }
 }
