@@ -3,8 +3,8 @@
 //! [`Source`] reads FAISS's flat indexes, NumPy's arrays, Parquet, JSON lines, pickles and the files of
 //! benchmarks of approximate search, one or several files as one sequence of rows, any number of times and
 //! without holding a file in memory. [`survey`] checks every row and identifies the whole; [`store_spec`]
-//! describes the store, and [`import`] writes it. [`export`] writes a store as FAISS's flat index, a NumPy array
-//! or Parquet. docs/formats.md says what each format keeps and loses.
+//! describes the store, and [`import`] writes it. [`export`] writes a store as FAISS's flat index, a NumPy
+//! array or Parquet. docs/formats.md says what each format keeps and loses.
 
 mod error;
 mod export;

@@ -254,8 +254,8 @@ impl PySearcher {
     }
 
     /// The `k` best documents for each query, as a run. `queries` is `{query id: text}`, or pairs of both; or
-    /// a table, a dataset, rows or files, as `toller.encode` takes them. `allowed` holds the only documents that
-    /// may be hits, and `excluded` those of each query that may not: `{query id: document ids}`.
+    /// a table, a dataset, rows or files, as `toller.encode` takes them. `allowed` holds the only documents
+    /// that may be hits, and `excluded` those of each query that may not: `{query id: document ids}`.
     #[pyo3(signature = (queries, k=1000, *, allowed=None, excluded=None, id_column=None, text_column=None,
                         skip_bad_lines=false, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]

@@ -44,8 +44,8 @@ fn still_running(py: Python<'_>) -> Vec<Weak<Session>> {
 /// How many pieces of work are done at the moment.
 static WORKING: AtomicUsize = AtomicUsize::new(0);
 
-/// A piece of work that is being done. Each may read several times, and sees one version of an object; a later
-/// one sees the present version.
+/// A piece of work that is being done. Each may read several times, and sees one version of an object; a
+/// later one sees the present version.
 struct Working;
 
 impl Working {

@@ -206,8 +206,8 @@ impl<W: Work> Queue<W> {
     }
 
     /// The next batch: the items that are due first, all of one kind, at most as many as fit or a single one.
-    /// Shorter requests than the first one pass if they have the credit for it. Where there are fewer requests
-    /// than lanes, each has the threads of several, and a batch for all of these.
+    /// Shorter requests than the first one pass if they have the credit for it. Where there are fewer
+    /// requests than lanes, each has the threads of several, and a batch for all of these.
     pub(super) fn take(&mut self, work: &W, capacity: Capacity) -> Option<Batch<W>> {
         let first = self.waiting.first_key_value()?.1;
         let shortest =

@@ -20,8 +20,8 @@ pub(super) enum Last {
     Plain,
     /// By the first record, a label, from 0 to 1.
     Labelled,
-    /// A negative. Two scores come first: a teacher's, of the positive and of the negative (Hofstätter et al.
-    /// 2020).
+    /// A negative. Two scores come first: a teacher's, of the positive and of the negative (Hofstätter et
+    /// al. 2020).
     Scored,
 }
 
