@@ -205,7 +205,7 @@ async fn search(app: &Arc<App>, deadline: Deadline, asked: SearchArguments) -> R
             json!({ "id": hit.id, "score": hit.score, "title": title, "text": text })
         };
         let hits: Vec<Value> = hits.iter().zip(&passages).map(hit).collect();
-        Ok(json!({ "system": system.name(), "hits": hits }))
+        Ok(json!({ "system": system.name(), "reranked": rerank, "hits": hits }))
     })
     .await
 }
