@@ -76,7 +76,7 @@ fn benchmarks_of_approximate_search() -> TestResult {
     // Without identifiers next to them, as for NumPy's; with them, by any name if the format is given.
     let path = named("base.fbin", &fbin)?;
     assert!(matches!(
-        error(Source::open(&[path.clone()], &SourceOptions::default()))?,
+        error(Source::open(std::slice::from_ref(&path), &SourceOptions::default()))?,
         ExchangeError::NoIds(_)
     ));
     fs::write(path.with_extension("ids.txt"), names().join("\n"))?;
