@@ -21,10 +21,6 @@ pub(crate) enum Asked<'py> {
 }
 
 impl Asked<'_> {
-    fn is_wanted(&self) -> bool {
-        !matches!(self, Self::Switch(false))
-    }
-
     /// Calls `set` with each parameter and its value; false is the answer to an unknown one.
     fn each(
         &self,
@@ -45,15 +41,16 @@ impl Asked<'_> {
 }
 
 /// The expansion that is asked for, if one is.
-pub(crate) fn feedback(rm3: &Asked<'_>, rocchio: &Asked<'_>) -> PyResult<Option<Feedback>> {
-    Ok(match (rm3.is_wanted(), rocchio.is_wanted()) {
-        (true, true) => {
-            return Err(Failed::invalid("rm3 and rocchio").hint("expand queries by one of them").into());
+pub(crate) fn feedback(rm3: Option<Asked<'_>>, rocchio: Option<Asked<'_>>) -> PyResult<Option<Feedback>> {
+    let is_wanted = |asked: &Asked<'_>| !matches!(asked, Asked::Switch(false));
+    match (rm3.filter(is_wanted), rocchio.filter(is_wanted)) {
+        (Some(_), Some(_)) => {
+            Err(Failed::invalid("rm3 and rocchio").hint("expand queries by one of them").into())
         }
-        (true, false) => Some(Feedback::Rm3(rm3_of(rm3)?)),
-        (false, true) => Some(Feedback::Rocchio(rocchio_of(rocchio)?)),
-        (false, false) => None,
-    })
+        (Some(rm3), None) => Ok(Some(Feedback::Rm3(rm3_of(&rm3)?))),
+        (None, Some(rocchio)) => Ok(Some(Feedback::Rocchio(rocchio_of(&rocchio)?))),
+        (None, None) => Ok(None),
+    }
 }
 
 fn rm3_of(asked: &Asked<'_>) -> PyResult<Rm3> {

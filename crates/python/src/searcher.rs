@@ -391,7 +391,7 @@ pub(crate) struct SparseIndex {
 impl SparseIndex {
     #[new]
     #[pyo3(signature = (directory, *, ranker="bm25", k1=None, b=None, mu=None, lambda_=None, exact_lengths=false,
-                        rm3=Asked::Switch(false), rocchio=Asked::Switch(false), analyzer=None, verify=true))]
+                        rm3=None, rocchio=None, analyzer=None, verify=true))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -402,14 +402,14 @@ impl SparseIndex {
         mu: Option<f32>,
         lambda_: Option<f32>,
         exact_lengths: bool,
-        rm3: Asked<'_>,
-        rocchio: Asked<'_>,
+        rm3: Option<Asked<'_>>,
+        rocchio: Option<Asked<'_>>,
         analyzer: Option<String>,
         verify: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
         let ranker = parse_ranker(ranker, k1, b, mu, lambda_)?;
         let lengths = if exact_lengths { Lengths::Exact } else { Lengths::Encoded };
-        let feedback = feedback(&rm3, &rocchio)?;
+        let feedback = feedback(rm3, rocchio)?;
         let options = SparseOptions { scoring: Scoring { ranker, lengths }, feedback, analyzer, verify };
         let path = directory.clone();
         let inner = work::run(py, None, move |session| Ok(session.engine()?.sparse(&path, &options)?))?;

@@ -258,7 +258,7 @@ def test_wrong_types_are_refused(tmp_path: Path) -> None:
         ([("1", "\ud800")], "row 1: the text is a string with lone surrogates"),
         ([("1", "x", "y")], "row 1: a row of type tuple of 3"),
         (["x", 3], "corpus, row 1: a row of type str"),
-        ([{"id": "1", "content": "x"}], "row 1: no text .*; the row has id, content"),
+        ([{"id": "1", "said": "x"}], "row 1: no text .*; the row has id, said"),
         ([{"text": "x"}], "row 1: no identifier"),
         (
             pyarrow.table({"id": ["1"], "text": pyarrow.array([1.5]).dictionary_encode()}),

@@ -254,8 +254,8 @@ class SparseIndex(Searcher):
         mu: float | None = None,
         lambda_: float | None = None,
         exact_lengths: bool = False,
-        rm3: bool | dict[str, Any] = False,
-        rocchio: bool | dict[str, Any] = False,
+        rm3: bool | dict[str, Any] | None = None,
+        rocchio: bool | dict[str, Any] | None = None,
         analyzer: str | None = None,
         verify: bool = True,
     ) -> Self: ...
