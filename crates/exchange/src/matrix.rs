@@ -54,9 +54,13 @@ impl Matrix {
         }
     }
 
-    /// Where the matrix ends in the file.
-    pub(crate) fn end(&self) -> usize {
-        self.place.end
+    /// This matrix, if the file ends with it.
+    pub(crate) fn at_end(self) -> Result<Self, ExchangeError> {
+        let (expected, found) = (self.place.end as u64, self.file.bytes().len() as u64);
+        match found == expected {
+            true => Ok(self),
+            false => Err(ExchangeError::Length { path: self.file.path, expected, found }),
+        }
     }
 
     fn row_bytes(&self) -> usize {

@@ -15,16 +15,7 @@ pub(super) fn fbin(path: &Path) -> Result<Matrix, ExchangeError> {
     let (extents, _) = file.bytes().as_chunks::<4>();
     let &[rows, dim, ..] = extents else { return Err(cut(path, VectorFormat::Fbin)) };
     let extents = [rows, dim].map(|extent| u32::from_le_bytes(extent) as usize);
-    let matrix = Matrix::new(file, VectorFormat::Fbin, 2 * size_of::<u32>(), extents, NumberType::F32)?;
-    let found = matrix.file.bytes().len();
-    if found != matrix.end() {
-        return Err(ExchangeError::Length {
-            path: path.to_owned(),
-            expected: matrix.end() as u64,
-            found: found as u64,
-        });
-    }
-    Ok(matrix)
+    Matrix::new(file, VectorFormat::Fbin, 2 * size_of::<u32>(), extents, NumberType::F32)?.at_end()
 }
 
 /// Opens an `fvecs` file. Reads the length of every row.

@@ -54,16 +54,7 @@ pub(super) fn open(path: &Path) -> Result<Matrix, ExchangeError> {
             "save it row after row: `numpy.save(path, numpy.ascontiguousarray(array))`",
         ));
     }
-    let matrix = Matrix::new(file, VectorFormat::Npy, start, [rows, dim], numbers)?;
-    let found = matrix.file.bytes().len();
-    if found != matrix.end() {
-        return Err(ExchangeError::Length {
-            path: path.to_owned(),
-            expected: matrix.end() as u64,
-            found: found as u64,
-        });
-    }
-    Ok(matrix)
+    Matrix::new(file, VectorFormat::Npy, start, [rows, dim], numbers)?.at_end()
 }
 
 /// The header, and where the numbers begin.
