@@ -19,11 +19,12 @@ def main() -> int:
 
 
 def program() -> str:
-    """The script that is this command line, which job scripts call: its absolute path, if it is known."""
+    """The absolute path of the script that is this command line, which job scripts call."""
     called = sys.argv[0]
     if os.path.basename(called) == "__main__.py":  # As with `python -m toller`.
-        called = shutil.which("toller", path=sysconfig.get_path("scripts")) or shutil.which("toller") or "toller"
-    return os.path.abspath(called) if os.path.isfile(called) else "toller"
+        installed = os.path.join(sysconfig.get_path("scripts"), "toller")
+        called = installed if os.path.isfile(installed) else shutil.which("toller") or installed
+    return os.path.abspath(called)
 
 
 if __name__ == "__main__":

@@ -259,7 +259,7 @@ impl<W: Work> Queue<W> {
         Some(batch)
     }
 
-    /// Counts a batch that so many threads computed. Others were computed at the same time.
+    /// Counts a batch that was computed on this many threads. Others were computed at the same time.
     pub(super) fn computed(&mut self, cost: usize, threads: usize, time: Duration) {
         self.cost -= cost;
         self.rate.add(cost, time.mul_f64(threads as f64 / self.threads as f64));

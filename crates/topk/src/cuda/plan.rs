@@ -137,9 +137,9 @@ fn room(free: u64, most: u64) -> u64 {
     free - workspace(free, most) - free / SLACK_SHARE
 }
 
-/// How many of `rows` rows each device has, with so many free bytes: equally many, or as many as it has room
-/// for where that is less. If the devices together do not have room for all, each is given equally many to
-/// stream.
+/// The number of rows of each device, by the bytes that are free there. Shares of the `rows` are equal, but a
+/// device with less room has only what fits. If the devices together do not have room for all rows, the rest
+/// is divided equally, and streamed.
 pub(crate) fn shares(free: &[u64], rows: u64, row: RowBytes) -> Vec<u64> {
     let rooms = |(row, most): (RowBytes, u64)| -> Vec<u64> {
         free.iter().map(|&free| room(free, most) / row.all()).collect()
