@@ -50,7 +50,7 @@ typedef struct {
     uint32_t centers;
 } toller_norm;
 
-/* embed_*: the sum of the tokens' rows of all tables, in their order, normalised.
+/* embed_*: the sum of the tokens' rows of all tables, in their order, normalised if the norm has a weight.
  * Grid: any (warps take tokens in turn). Block: up to TOLLER_NORM_THREADS, whole warps. Shared memory: none for rows of
  * up to TOLLER_NORM_IN_REGISTERS numbers; for wider ones, 4 bytes for each number of each warp's padded row. */
 typedef struct {
@@ -120,8 +120,8 @@ typedef struct {
     uint32_t activation;
 } toller_activate_args;
 
-/* heads_*: queries, keys and values with heads padded to `padded` numbers, queries and keys rotated by the
- * position: number i and i + head_size / 2 by cos and sin.
+/* heads_*: queries, keys and values with heads padded to `padded` numbers, 32, 64 or 128; queries and keys normalised
+ * head by head, and rotated by the position: number i and i + head_size / 2 by cos and sin.
  * Grid: any (warps take tokens in turn). Block: TOLLER_NORM_THREADS. Shared memory: none. */
 typedef struct {
     const void *qkv;           /* [tokens] rows of `stride` bytes: `parts` heads of `head_size` */
@@ -129,12 +129,15 @@ typedef struct {
     const uint32_t *positions; /* [tokens], in the sequence */
     const float *cosines;      /* [positions, head_size / 2]; null for no rotation */
     const float *sines;
+    toller_norm norms[2]; /* [head_size]: of queries and of keys; without weights for none */
     uint32_t tokens;
     uint32_t parts;
-    uint32_t rotated; /* parts that are rotated: the first ones */
+    uint32_t queries;  /* the first parts */
+    uint32_t prepared; /* queries and keys: parts that are normalised and rotated */
     uint32_t head_size;
     uint32_t padded;
     uint32_t stride;
+    uint32_t reserved;
 } toller_heads_args;
 
 /* prefix_*: numbers of the first tokens of each sequence replaced by those of a table, row by row.

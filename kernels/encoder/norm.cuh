@@ -136,7 +136,12 @@ __device__ inline void embed_rows(const toller_embed_args &args) {
             }
         });
         const auto out = chunks_of(row_of(args.out, token, args.stride), args.stride);
-        normalize_row(row, args.norm, sum, [&](uint32_t unit, const float (&x)[UNIT]) { States::store(out, unit, x); });
+        const auto store = [&](uint32_t unit, const float (&x)[UNIT]) { States::store(out, unit, x); };
+        if (args.norm.weight == nullptr) {
+            row.each(store);
+        } else {
+            normalize_row(row, args.norm, sum, store);
+        }
     }
 }
 

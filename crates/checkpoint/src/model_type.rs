@@ -32,6 +32,14 @@ named! {
         ModernBert = "modernbert",
         /// Nomic's BERT (Nussbaum et al. 2024).
         NomicBert = "nomic_bert",
+        /// LLaMA (Touvron et al. 2023).
+        Llama = "llama",
+        /// Mistral (Jiang et al. 2023).
+        Mistral = "mistral",
+        /// Qwen2 (Yang et al. 2024).
+        Qwen2 = "qwen2",
+        /// Qwen3 (Yang et al. 2025).
+        Qwen3 = "qwen3",
     }
 }
 

@@ -30,7 +30,14 @@ impl Architecture {
             ModelType::Camembert => ("Camembert", "roberta."),
             ModelType::Mpnet => ("MPNet", "mpnet."),
             ModelType::DistilBert => ("DistilBert", "distilbert."),
-            ModelType::Dpr | ModelType::Realm | ModelType::ModernBert | ModelType::NomicBert => return None,
+            ModelType::Dpr
+            | ModelType::Realm
+            | ModelType::ModernBert
+            | ModelType::NomicBert
+            | ModelType::Llama
+            | ModelType::Mistral
+            | ModelType::Qwen2
+            | ModelType::Qwen3 => return None,
         };
         Some(Self { class, prefix })
     }

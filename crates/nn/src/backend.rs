@@ -87,7 +87,8 @@ pub trait Backend: Send + Sync + 'static {
     /// When the backend has no memory for it.
     fn batch(&self, rows: Vec<Vec<u32>>, sequences: Sequences) -> Result<Self::Batch, NnError>;
 
-    /// The sum of the tokens' rows of all tables, in the order of the tables, normalised: `[tokens, width]`.
+    /// The sum of the tokens' rows of all tables, in the order of the tables, and its norm: `[tokens, width]`.
+    /// The placement is as for [`Backend::close`]: BERT's residual is the normalised sum.
     ///
     /// # Errors
     /// When a row is not in its table, or the device fails.
@@ -97,7 +98,8 @@ pub trait Backend: Send + Sync + 'static {
         batch: &Self::Batch,
         tables: &[Self::Table],
         norm: &Self::Norm,
-    ) -> Result<Self::States, NnError>;
+        placement: NormPlacement,
+    ) -> Result<Stream<Self::States>, NnError>;
 
     /// `activation(x W^T + b)`: `x` `[rows, inputs]`, the result `[rows, outputs]`.
     ///
@@ -134,7 +136,8 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Result<Self::States, NnError>;
 
     /// Attention of every token to its own sequence, softmax(Q K^T / sqrt(head size) + bias) V for each head
-    /// (Vaswani et al. 2017, equation 1). A row of `qkv`, of (heads + 2 * key heads) * head size values, is
+    /// (Vaswani et al. 2017, equation 1), Q and K normalised by `head_norms` (Henry et al. 2020, section 2)
+    /// and rotated first, where there are such. A row of `qkv`, of (heads + 2 * key heads) * head size values, is
     /// the token's queries, keys and values. The result is `[tokens, heads * head size]`.
     fn attend(
         &self,
@@ -142,6 +145,7 @@ pub trait Backend: Send + Sync + 'static {
         qkv: Self::States,
         batch: &Self::Batch,
         attention: &Self::Attention,
+        head_norms: Option<&[Self::Norm; 2]>,
     ) -> Result<Self::States, NnError>;
 
     /// Ends half a transformer layer: `x W^T + b + residual`, and the norm that follows. With norms
@@ -239,6 +243,14 @@ pub struct Stream<S> {
 }
 
 impl<S> Stream<S> {
+    /// A sum and its norm, as the next half takes them.
+    pub(crate) fn placed(sum: S, normed: S, placement: NormPlacement) -> Self {
+        match placement {
+            NormPlacement::After => normed.into(),
+            NormPlacement::Before => Self { residual: sum, normed: Some(normed) },
+        }
+    }
+
     /// What the next half computes on.
     pub fn input(&self) -> &S {
         self.normed.as_ref().unwrap_or(&self.residual)

@@ -109,6 +109,25 @@ impl Cpu {
         });
         Ok(out)
     }
+
+    /// A sum and its norm, as the next half of a layer takes them.
+    fn place_norm(
+        &self,
+        scratch: &mut CpuScratch,
+        sum: CpuStates,
+        norm: &Norm,
+        placement: NormPlacement,
+    ) -> Result<Stream<CpuStates>, NnError> {
+        if placement == NormPlacement::After {
+            return Ok(self.normalize(scratch, sum, norm)?.into());
+        }
+        check_width("a norm", sum.width(), norm.width())?;
+        let _timer = timer(Operation::LayerNorm, 0);
+        let mut normed = scratch.take(sum.rows(), sum.width());
+        let kernel = Normalize { norm, x: Some(sum.values()), out: normed.values_mut() };
+        simd::dispatch_on(self.isa, kernel);
+        Ok(Stream { residual: sum, normed: Some(normed) })
+    }
 }
 
 /// Checks that states of width `found` have the width that a step takes.
@@ -223,11 +242,12 @@ impl Backend for Cpu {
         batch: &HostBatch,
         tables: &[Table],
         norm: &Norm,
-    ) -> Result<CpuStates, NnError> {
+        placement: NormPlacement,
+    ) -> Result<Stream<CpuStates>, NnError> {
         let width = embed::width(tables, &batch.rows)?;
-        let mut out = scratch.take(batch.sequences.tokens(), width);
-        embed::embed(tables, &batch.rows, out.values_mut())?;
-        self.normalize(scratch, out, norm)
+        let mut sum = scratch.take(batch.sequences.tokens(), width);
+        embed::embed(tables, &batch.rows, sum.values_mut())?;
+        self.place_norm(scratch, sum, norm, placement)
     }
 
     fn project(
@@ -279,8 +299,12 @@ impl Backend for Cpu {
         qkv: CpuStates,
         batch: &HostBatch,
         attention: &Attention,
+        head_norms: Option<&[Norm; 2]>,
     ) -> Result<CpuStates, NnError> {
         check_width("attention", qkv.width(), attention.input_width())?;
+        for norm in head_norms.into_iter().flatten() {
+            check_width("a norm of heads", attention.head_size, norm.width())?;
+        }
         let sequences = &batch.sequences;
         let longest = sequences.ranges().map(|tokens| tokens.len()).max().unwrap_or(0);
         let rotary = attention.rotary.as_ref().map(|rotary| rotary.table(longest));
@@ -288,7 +312,7 @@ impl Backend for Cpu {
         let _timer = timer(Operation::Attention, operations);
         let mut out = scratch.take(qkv.rows(), attention.output_width());
         let (qkv_values, offsets) = (qkv.values(), sequences.offsets());
-        let call = Call { attention, qkv: qkv_values, offsets, rotary: rotary.as_deref() };
+        let call = Call { attention, qkv: qkv_values, offsets, head_norms, rotary: rotary.as_deref() };
         let target = Output::of(out.values_mut());
         scratch.divided(operations / LEAST_PER_THREAD, |part, buffers| {
             call.run(self.isa, self.precision, part, target, &mut buffers.attention);
@@ -310,20 +334,14 @@ impl Backend for Cpu {
         let sum = self.multiply(scratch, &x, layer, Some(residual.values()), Activation::Identity)?;
         scratch.give_back(x);
         scratch.give_back(residual);
-        let Some(norm) = norm else { return Ok(sum.into()) };
-        if placement == NormPlacement::After {
-            return Ok(self.normalize(scratch, sum, norm)?.into());
+        match norm {
+            Some(norm) => self.place_norm(scratch, sum, norm, placement),
+            None => Ok(sum.into()),
         }
-        check_width("a norm", sum.width(), norm.weight.len())?;
-        let _timer = timer(Operation::LayerNorm, 0);
-        let mut normed = scratch.take(sum.rows(), sum.width());
-        let kernel = Normalize { norm, x: Some(sum.values()), out: normed.values_mut() };
-        simd::dispatch_on(self.isa, kernel);
-        Ok(Stream { residual: sum, normed: Some(normed) })
     }
 
     fn normalize(&self, _: &mut CpuScratch, mut x: CpuStates, norm: &Norm) -> Result<CpuStates, NnError> {
-        check_width("a norm", x.width(), norm.weight.len())?;
+        check_width("a norm", x.width(), norm.width())?;
         let _timer = timer(Operation::LayerNorm, 0);
         simd::dispatch_on(self.isa, Normalize { norm, x: None, out: x.values_mut() });
         Ok(x)

@@ -51,8 +51,7 @@ pub struct NormParameters<'a> {
 pub enum NormPlacement {
     /// After attention and after the feed-forward network, residual included: BERT's.
     After,
-    /// Before each, outside the residual. The first layer's attention takes the embeddings' norm as its own
-    /// (Warner et al. 2024, section 2.1.1).
+    /// Before each, outside the residual.
     Before,
 }
 

@@ -27,6 +27,21 @@ fn in_f64(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&x| f64::from(x)).collect()
 }
 
+fn normalized(x: &ReferenceStates, norm: &Norm) -> Result<ReferenceStates, NnError> {
+    check_width("a norm", x.width, norm.weight.len())?;
+    Ok(ReferenceStates { values: norm.forward(&x.values), width: x.width })
+}
+
+/// A sum and its norm, as the next half of a layer takes them.
+fn place_norm(
+    sum: ReferenceStates,
+    norm: &Norm,
+    placement: NormPlacement,
+) -> Result<Stream<ReferenceStates>, NnError> {
+    let normed = normalized(&sum, norm)?;
+    Ok(Stream::placed(sum, normed, placement))
+}
+
 impl Backend for Reference {
     type Batch = HostBatch;
     type States = ReferenceStates;
@@ -83,7 +98,8 @@ impl Backend for Reference {
         batch: &HostBatch,
         tables: &[Table],
         norm: &Norm,
-    ) -> Result<ReferenceStates, NnError> {
+        placement: NormPlacement,
+    ) -> Result<Stream<ReferenceStates>, NnError> {
         let width = embed::width(tables, &batch.rows)?;
         let mut values = vec![0.0; batch.sequences.tokens() * width];
         for (table, rows) in tables.iter().zip(&batch.rows) {
@@ -91,7 +107,7 @@ impl Backend for Reference {
                 sum.iter_mut().zip(table.row(row)?).for_each(|(sum, &x)| *sum += f64::from(x));
             }
         }
-        self.normalize(&mut (), ReferenceStates { values, width }, norm)
+        place_norm(ReferenceStates { values, width }, norm, placement)
     }
 
     fn project(
@@ -137,9 +153,13 @@ impl Backend for Reference {
         qkv: ReferenceStates,
         batch: &HostBatch,
         attention: &Attention,
+        head_norms: Option<&[Norm; 2]>,
     ) -> Result<ReferenceStates, NnError> {
         check_width("attention", qkv.width, attention.input_width())?;
-        let values = attend(&qkv.values, &batch.sequences, attention);
+        for norm in head_norms.into_iter().flatten() {
+            check_width("a norm of heads", attention.head_size, norm.weight.len())?;
+        }
+        let values = attend(&qkv.values, &batch.sequences, attention, head_norms);
         Ok(ReferenceStates { values, width: attention.output_width() })
     }
 
@@ -155,17 +175,14 @@ impl Backend for Reference {
         let mut sum = self.project(&mut (), &x, layer, Activation::Identity)?;
         check_width("a residual", residual.width, sum.width)?;
         sum.values.iter_mut().zip(residual.values).for_each(|(sum, x)| *sum += x);
-        let Some(norm) = norm else { return Ok(sum.into()) };
-        let normed = ReferenceStates { values: norm.forward(&sum.values), width: sum.width };
-        Ok(match placement {
-            NormPlacement::After => normed.into(),
-            NormPlacement::Before => Stream { residual: sum, normed: Some(normed) },
-        })
+        match norm {
+            Some(norm) => place_norm(sum, norm, placement),
+            None => Ok(sum.into()),
+        }
     }
 
     fn normalize(&self, (): &mut (), x: ReferenceStates, norm: &Norm) -> Result<ReferenceStates, NnError> {
-        check_width("a norm", x.width, norm.weight.len())?;
-        Ok(ReferenceStates { values: norm.forward(&x.values), width: x.width })
+        normalized(&x, norm)
     }
 
     fn pool(

@@ -4,7 +4,6 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toller_checkpoint::ModelType;
-use toller_nn::NormPlacement;
 
 use super::{AttentionConfig, NormConfig, Positions, Projection, Refusal, TransformerConfig, names, two};
 
@@ -123,16 +122,14 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
         activation: activation.parse().map_err(Refusal::invalid)?,
         attention: AttentionConfig {
             relative_buckets,
-            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)
+            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?
         },
         up_bias: true,
         down_bias: true,
-        norm: NormConfig {
-            // DistilBERT's is fixed.
-            epsilon: raw.layer_norm_eps.filter(|_| model_type != ModelType::DistilBert).unwrap_or(1e-12),
-            bias: true,
-            placement: NormPlacement::After,
-        },
+        // DistilBERT's epsilon is fixed.
+        norm: NormConfig::after(
+            raw.layer_norm_eps.filter(|_| model_type != ModelType::DistilBert).unwrap_or(1e-12),
+        ),
         max_positions: raw.max_position_embeddings,
         positions,
         token_types: if has_token_types { raw.type_vocab_size } else { 0 },

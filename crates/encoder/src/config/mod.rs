@@ -2,6 +2,7 @@
 
 mod ance;
 mod bert;
+mod decoder;
 mod modernbert;
 mod names;
 mod nomic_bert;
@@ -39,8 +40,12 @@ pub(crate) struct AttentionConfig {
     /// Heads of keys and values.
     pub(crate) key_heads: usize,
     pub(crate) head_size: usize,
-    /// Whether the linear layers have a bias.
-    pub(crate) bias: bool,
+    /// Whether the layers of queries, keys and values have a bias.
+    pub(crate) qkv_bias: bool,
+    /// The same for the layer after the heads.
+    pub(crate) output_bias: bool,
+    /// Whether a token sees only those before it.
+    pub(crate) is_causal: bool,
     /// MPNet's: rows of the table of biases by distance.
     pub(crate) relative_buckets: Option<usize>,
     /// The base of the rotary embedding of global layers.
@@ -49,15 +54,25 @@ pub(crate) struct AttentionConfig {
 }
 
 impl AttentionConfig {
-    /// BERT's attention: the heads divide the states, and the linear layers have a bias.
-    fn dividing(hidden: usize, heads: usize) -> Self {
-        // What does not divide is refused by `TransformerConfig::check`.
-        let head_size = hidden.checked_div(heads).unwrap_or(0);
+    /// BERT's attention: the heads divide the states.
+    fn dividing(hidden: usize, heads: usize) -> Result<Self, Refusal> {
+        if heads == 0 || !hidden.is_multiple_of(heads) {
+            return Err(Refusal::Invalid(format!(
+                "a hidden size of {hidden} does not divide into {heads} heads"
+            )));
+        }
+        Ok(Self::of_heads(heads, hidden / heads))
+    }
+
+    /// Attention to the whole sequence, with a bias in the linear layers.
+    fn of_heads(heads: usize, head_size: usize) -> Self {
         Self {
             heads,
             key_heads: heads,
             head_size,
-            bias: true,
+            qkv_bias: true,
+            output_bias: true,
+            is_causal: false,
             relative_buckets: None,
             rotary_theta: None,
             local: None,
@@ -88,6 +103,8 @@ pub(crate) struct LocalAttention {
 pub(crate) enum LocalLayers {
     /// All layers except those whose number, from 0, is a multiple of this.
     AllButEvery(usize),
+    /// The layers from this number on.
+    From(usize),
     /// One entry a layer.
     Listed(Vec<bool>),
 }
@@ -97,7 +114,20 @@ pub(crate) enum LocalLayers {
 pub(crate) struct NormConfig {
     pub(crate) epsilon: f64,
     pub(crate) bias: bool,
+    /// Whether the mean is subtracted.
+    pub(crate) centers: bool,
     pub(crate) placement: NormPlacement,
+    /// The same of the norm of the embeddings. ModernBERT's first layer takes their norm as its residual, too
+    /// (Warner et al. 2024, section 2.1.1).
+    pub(crate) first_placement: NormPlacement,
+}
+
+impl NormConfig {
+    /// BERT's norms.
+    fn after(epsilon: f64) -> Self {
+        let placement = NormPlacement::After;
+        Self { epsilon, bias: true, centers: true, placement, first_placement: placement }
+    }
 }
 
 /// A transformer encoder.
@@ -206,6 +236,9 @@ impl TransformerConfig {
             | ModelType::Mpnet => bert::read(text, model_type)?,
             ModelType::ModernBert => modernbert::read(text)?,
             ModelType::NomicBert => nomic_bert::read(text)?,
+            ModelType::Llama | ModelType::Mistral | ModelType::Qwen2 | ModelType::Qwen3 => {
+                decoder::read(text, model_type)?
+            }
         };
         let architectures = common.architectures.unwrap_or_default();
         let ends = |ending: &str| architectures.iter().any(|name| name.ends_with(ending));
@@ -217,16 +250,23 @@ impl TransformerConfig {
 
     /// Checks what holds for every architecture.
     fn check(&self) -> Result<(), Refusal> {
-        let (hidden, heads) = (self.hidden, self.attention.heads);
-        if heads == 0 || hidden == 0 || !hidden.is_multiple_of(heads) {
+        let hidden = self.hidden;
+        let AttentionConfig { heads, key_heads, head_size, .. } = self.attention;
+        if hidden == 0 || heads == 0 || head_size == 0 {
             return Err(Refusal::Invalid(format!(
-                "a hidden size of {hidden} does not divide into {heads} heads"
+                "{heads} heads of {head_size} values over a hidden size of {hidden}"
             )));
+        }
+        if key_heads == 0 || !heads.is_multiple_of(key_heads) {
+            return Err(Refusal::Invalid(format!("{heads} heads do not share {key_heads} heads of keys")));
         }
         // Products of two sizes are shapes of tensors.
         let projected = self.projection.map_or(0, |projection| projection.dim);
-        let sizes =
-            [hidden, self.embedding, self.intermediate, self.vocabulary, self.max_positions, projected];
+        let of_heads = heads.saturating_mul(head_size);
+        let sizes = [
+            hidden, of_heads, self.embedding, self.intermediate, self.vocabulary, self.max_positions,
+            projected,
+        ];
         if let Some(size) = sizes.into_iter().find(|size| *size > u32::MAX as usize) {
             return Err(Refusal::Invalid(format!(
                 "a size is {size}, and the largest possible is {}",
@@ -243,7 +283,7 @@ impl TransformerConfig {
         // Next to numbers of about one, more than that leaves vectors of zeros.
         if !(epsilon > 0.0 && epsilon < 1.0) {
             return Err(Refusal::Invalid(format!(
-                "the epsilon of the norms (layer_norm_eps) is {epsilon:?}, and not between 0 and 1"
+                "the epsilon of the norms is {epsilon:?}, and not between 0 and 1"
             )));
         }
         let thetas = [self.attention.rotary_theta, self.attention.local.as_ref().map(|local| local.theta)];
@@ -251,8 +291,8 @@ impl TransformerConfig {
             if !(theta.is_finite() && theta > 0.0) {
                 return Err(Refusal::Invalid(format!("the base of the rotary positions is {theta}")));
             }
-            if !(hidden / heads).is_multiple_of(2) {
-                return Err(Refusal::Invalid(format!("rotary positions in heads of {}", hidden / heads)));
+            if !head_size.is_multiple_of(2) {
+                return Err(Refusal::Invalid(format!("rotary positions in heads of {head_size}")));
             }
         }
         Ok(())
@@ -269,16 +309,18 @@ impl TransformerConfig {
             attention:
                 AttentionConfig {
                     heads,
+                    is_causal,
                     rotary_theta,
                     local: _,
                     // Shapes of tensors, or whether they are there.
                     key_heads: _,
                     head_size: _,
-                    bias: _,
+                    qkv_bias: _,
+                    output_bias: _,
                     relative_buckets: _,
                 },
             // Where the norms are follows from their names.
-            norm: NormConfig { epsilon, bias: _, placement: _ },
+            norm: NormConfig { epsilon, centers, bias: _, placement: _, first_placement: _ },
             // Names of tensors.
             model_type: _,
             names: _,
@@ -302,6 +344,12 @@ impl TransformerConfig {
         fingerprint.value("heads", heads.to_string().as_bytes());
         fingerprint.value("activation", activation.name().as_bytes());
         fingerprint.value("layer norm epsilon", epsilon.to_string().as_bytes());
+        if !centers {
+            fingerprint.value("layer norm", b"not centered");
+        }
+        if *is_causal {
+            fingerprint.value("attention", b"causal");
+        }
         let positions = match positions {
             Positions::FromZero => "from zero".to_owned(),
             Positions::AfterPadding(pad) => format!("after padding {pad}"),
@@ -335,11 +383,25 @@ impl TransformerConfig {
     }
 }
 
+/// Which layers are local, by the names of their kinds.
+fn local_layers(types: &[String], layers: usize) -> Result<Vec<bool>, Refusal> {
+    if types.len() != layers {
+        return Err(Refusal::Invalid(format!("{} layer_types for {layers} layers", types.len())));
+    }
+    let is_local = |kind: &String| match kind.as_str() {
+        "sliding_attention" => Ok(true),
+        "full_attention" => Ok(false),
+        other => Err(Refusal::Unsupported(format!("a layer of type {other:?}"))),
+    };
+    types.iter().map(is_local).collect()
+}
+
 impl LocalLayers {
     /// Whether the layer of that number is local.
     pub(crate) fn contain(&self, layer: usize) -> bool {
         match self {
             Self::AllButEvery(n) => !layer.is_multiple_of(*n),
+            Self::From(first) => layer >= *first,
             Self::Listed(layers) => layers.get(layer).copied().unwrap_or(false),
         }
     }

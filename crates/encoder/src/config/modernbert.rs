@@ -7,7 +7,8 @@ use toller_nn::NormPlacement;
 
 use super::rope::theta_of;
 use super::{
-    AttentionConfig, LocalAttention, LocalLayers, NormConfig, Positions, Refusal, TransformerConfig, names,
+    AttentionConfig, LocalAttention, LocalLayers, NormConfig, Positions, Refusal, TransformerConfig,
+    local_layers, names,
 };
 
 /// config.json as transformers has written it over the years; the defaults are its own.
@@ -101,14 +102,21 @@ pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
         intermediate: raw.intermediate_size,
         activation: raw.hidden_activation.parse().map_err(Refusal::invalid)?,
         attention: AttentionConfig {
-            bias: raw.attention_bias,
+            qkv_bias: raw.attention_bias,
+            output_bias: raw.attention_bias,
             rotary_theta: Some(global_theta),
             local: Some(LocalAttention { reach: raw.local_attention / 2, theta: local_theta, layers }),
-            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)
+            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?
         },
         up_bias: raw.mlp_bias,
         down_bias: raw.mlp_bias,
-        norm: NormConfig { epsilon: raw.norm_eps, bias: raw.norm_bias, placement: NormPlacement::Before },
+        norm: NormConfig {
+            epsilon: raw.norm_eps,
+            bias: raw.norm_bias,
+            centers: true,
+            placement: NormPlacement::Before,
+            first_placement: NormPlacement::After,
+        },
         max_positions: raw.max_position_embeddings,
         positions: Positions::Rotary,
         token_types: 0,
@@ -118,17 +126,4 @@ pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
         is_classifier: false,
         classifies_tokens: false,
     })
-}
-
-/// Which layers are local.
-fn local_layers(types: &[String], layers: usize) -> Result<Vec<bool>, Refusal> {
-    if types.len() != layers {
-        return Err(Refusal::Invalid(format!("{} layer_types for {layers} layers", types.len())));
-    }
-    let is_local = |kind: &String| match kind.as_str() {
-        "sliding_attention" => Ok(true),
-        "full_attention" => Ok(false),
-        other => Err(Refusal::Unsupported(format!("a layer of type {other:?}"))),
-    };
-    types.iter().map(is_local).collect()
 }

@@ -16,6 +16,8 @@ pub(crate) struct Names {
     /// The name before a layer's number.
     pub(crate) layer: &'static str,
     pub(crate) qkv: QkvNames,
+    /// The norms of a head's queries and keys.
+    pub(crate) head_norms: Option<[&'static str; 2]>,
     pub(crate) attention_output: &'static str,
     pub(crate) attention_norm: &'static str,
     pub(crate) up: UpNames,
@@ -72,6 +74,7 @@ pub(super) const BERT: Names = Names {
     relative_bias: "encoder.relative_attention_bias",
     layer: "encoder.layer",
     qkv: QkvNames::Separate(["attention.self.query", "attention.self.key", "attention.self.value"]),
+    head_norms: None,
     attention_output: "attention.output.dense",
     attention_norm: "attention.output.LayerNorm",
     up: UpNames::Plain("intermediate.dense"),
@@ -139,3 +142,20 @@ pub(super) const NOMIC_BERT_TRANSFORMERS: Names = Names {
     output_norm: "post_mlp_layernorm",
     ..BERT
 };
+
+/// LLaMA, Mistral and Qwen2. The first layer's norm is that of the embeddings.
+pub(super) const LLAMA: Names = Names {
+    words: "embed_tokens",
+    embedding_norm: "layers.0.input_layernorm",
+    layer: "layers",
+    qkv: QkvNames::Separate(["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
+    attention_output: "self_attn.o_proj",
+    attention_norm: "input_layernorm",
+    up: UpNames::Gated { activated: "mlp.gate_proj", linear: "mlp.up_proj" },
+    down: "mlp.down_proj",
+    output_norm: "post_attention_layernorm",
+    final_norm: Some("norm"),
+    ..BERT
+};
+
+pub(super) const QWEN3: Names = Names { head_norms: Some(["self_attn.q_norm", "self_attn.k_norm"]), ..LLAMA };

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use toller_checkpoint::ModelType;
-use toller_nn::{Activation, NormPlacement};
+use toller_nn::Activation;
 
 use super::rope::theta_of;
 use super::{AttentionConfig, NormConfig, Positions, Refusal, TransformerConfig, names, two, yes};
@@ -138,13 +138,14 @@ fn read_original(text: &str) -> Result<TransformerConfig, Refusal> {
         intermediate: intermediate.ok_or_else(too_large)?,
         activation,
         attention: AttentionConfig {
-            bias: raw.qkv_proj_bias,
+            qkv_bias: raw.qkv_proj_bias,
+            output_bias: raw.qkv_proj_bias,
             rotary_theta: Some(raw.rotary_emb_base.unwrap_or(THETA)),
-            ..AttentionConfig::dividing(raw.n_embd, raw.n_head)
+            ..AttentionConfig::dividing(raw.n_embd, raw.n_head)?
         },
         up_bias: raw.mlp_fc1_bias,
         down_bias: raw.mlp_fc2_bias,
-        norm: NormConfig { epsilon: raw.layer_norm_epsilon, bias: true, placement: NormPlacement::After },
+        norm: NormConfig::after(raw.layer_norm_epsilon),
         max_positions: raw.n_positions,
         positions: Positions::Rotary,
         token_types: raw.type_vocab_size,
@@ -174,13 +175,14 @@ fn read_native(text: &str) -> Result<TransformerConfig, Refusal> {
         intermediate: raw.intermediate_size,
         activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,
         attention: AttentionConfig {
-            bias: false,
+            qkv_bias: false,
+            output_bias: false,
             rotary_theta: Some(theta_of(raw.rope_parameters.as_ref(), THETA)?),
-            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)
+            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?
         },
         up_bias: false,
         down_bias: false,
-        norm: NormConfig { epsilon: raw.layer_norm_eps, bias: true, placement: NormPlacement::After },
+        norm: NormConfig::after(raw.layer_norm_eps),
         max_positions: raw.max_position_embeddings,
         positions: Positions::Rotary,
         token_types: raw.type_vocab_size,

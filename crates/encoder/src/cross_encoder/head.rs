@@ -29,25 +29,33 @@ pub(crate) struct HeadPlan {
 /// Where the tensors of a head are.
 #[derive(Clone, Copy)]
 pub(crate) struct HeadNames {
-    pub(crate) dense: &'static str,
+    /// A dense layer before the output.
+    pub(crate) dense: Option<&'static str>,
     /// Whether the dense layer belongs to the transformer without its head, as BERT's pooler does.
     pub(crate) dense_is_inside: bool,
     pub(crate) norm: Option<&'static str>,
     pub(crate) output: &'static str,
+    pub(crate) output_bias: bool,
 }
 
-const BERT: HeadNames =
-    HeadNames { dense: "pooler.dense", dense_is_inside: true, norm: None, output: "classifier" };
-const ROBERTA: HeadNames = HeadNames {
-    dense: "classifier.dense",
-    dense_is_inside: false,
+const BERT: HeadNames = HeadNames {
+    dense: Some("pooler.dense"),
+    dense_is_inside: true,
     norm: None,
-    output: "classifier.out_proj",
+    output: "classifier",
+    output_bias: true,
 };
-const DISTILBERT: HeadNames =
-    HeadNames { dense: "pre_classifier", dense_is_inside: false, norm: None, output: "classifier" };
+const ROBERTA: HeadNames = HeadNames {
+    dense: Some("classifier.dense"),
+    dense_is_inside: false,
+    output: "classifier.out_proj",
+    ..BERT
+};
+const DISTILBERT: HeadNames = HeadNames { dense: Some("pre_classifier"), dense_is_inside: false, ..BERT };
 const MODERNBERT: HeadNames =
-    HeadNames { dense: "head.dense", dense_is_inside: false, norm: Some("head.norm"), output: "classifier" };
+    HeadNames { dense: Some("head.dense"), dense_is_inside: false, norm: Some("head.norm"), ..BERT };
+const LLAMA: HeadNames =
+    HeadNames { dense: None, dense_is_inside: false, norm: None, output: "score", output_bias: false };
 
 impl HeadPlan {
     /// The head of a classifier of an architecture, if there are such classifiers.
@@ -60,6 +68,9 @@ impl HeadPlan {
             ModelType::Electra => (ROBERTA, Pooling::Cls, Activation::Gelu, true),
             ModelType::DistilBert => (DISTILBERT, Pooling::Cls, Activation::Relu, true),
             ModelType::ModernBert => (MODERNBERT, classifier.pooling, classifier.activation, classifier.bias),
+            ModelType::Llama | ModelType::Mistral | ModelType::Qwen2 | ModelType::Qwen3 => {
+                (LLAMA, Pooling::LastToken, Activation::Identity, false)
+            }
             ModelType::Dpr | ModelType::Realm | ModelType::NomicBert => return None,
         };
         Some(Self { names, pooling, activation, bias })
@@ -92,10 +103,12 @@ impl HeadPlan {
         let (hidden, prefix) = (config.hidden, parameters.prefix().to_owned());
         let square = [hidden, hidden];
         let mut head = Head::new(vec![pooling], hidden);
-        let has_pooler = parameters.has(&format!("{}.weight", names.dense));
-        if names.dense_is_inside && (has_pooler || seed.is_none()) {
+        let (inside, outside_dense) =
+            if names.dense_is_inside { (names.dense, None) } else { (None, names.dense) };
+        let pooler = inside.filter(|name| parameters.has(&format!("{name}.weight")) || seed.is_none());
+        if let Some(name) = pooler {
             let mut loader = Loader { backend, parameters: &parameters, fingerprint: &mut *fingerprint };
-            let dense = loader.linear(names.dense, hidden, hidden, bias, Place::Head)?;
+            let dense = loader.linear(name, hidden, hidden, bias, Place::Head)?;
             head.push(Step::Dense(dense, activation), hidden);
         }
         let unexpected_tensors = parameters.unexpected();
@@ -111,9 +124,9 @@ impl HeadPlan {
                 let weights = normal(seed, outputs * inputs).into_iter().map(|x| x * DEVIATION).collect();
                 new_layer(backend, folder, name, [outputs, inputs], weights, fingerprint)
             };
-            if !(names.dense_is_inside && has_pooler) {
-                let inside = if names.dense_is_inside { prefix.as_str() } else { "" };
-                let (weight, bias) = new(&format!("{inside}{}", names.dense), square, seed)?;
+            if let Some(name) = names.dense.filter(|_| pooler.is_none()) {
+                let before = if names.dense_is_inside { prefix.as_str() } else { "" };
+                let (weight, bias) = new(&format!("{before}{name}"), square, seed)?;
                 let weight = Matrix { values: weight.values(), rows: hidden, columns: hidden };
                 let dense = LinearParameters { weight, bias: Some(bias.values()) };
                 head.push(Step::Dense(backend.linear(dense, Place::Head)?, activation), hidden);
@@ -122,14 +135,14 @@ impl HeadPlan {
             (weight, Some(bias))
         } else {
             let mut loader = Loader { backend, parameters: &outside, fingerprint };
-            if !names.dense_is_inside {
-                let dense = loader.linear(names.dense, hidden, hidden, bias, Place::Head)?;
+            if let Some(name) = outside_dense {
+                let dense = loader.linear(name, hidden, hidden, bias, Place::Head)?;
                 head.push(Step::Dense(dense, activation), hidden);
             }
             if let Some(name) = names.norm {
                 head.push(Step::Norm(loader.norm(name, hidden, config.norm)?), hidden);
             }
-            loader.tensors(names.output, *labels, hidden, true)?
+            loader.tensors(names.output, *labels, hidden, names.output_bias)?
         };
         let (weight, bias) = output;
         let values = Matrix { values: weight.values(), rows: *labels, columns: hidden };

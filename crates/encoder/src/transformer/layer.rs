@@ -12,6 +12,8 @@ use crate::config::{Names, TransformerConfig};
 pub(super) struct Layer<B: Backend> {
     /// Queries, keys and values in one product: `[(heads + 2 * key heads) * head size, hidden]`.
     qkv: B::Linear,
+    /// The norms of a head's queries and keys.
+    head_norms: Option<[B::Norm; 2]>,
     attention_output: B::Linear,
     /// The norm after attention and its residual.
     attention_norm: Option<B::Norm>,
@@ -42,15 +44,21 @@ impl<B: Backend> Layer<B> {
         names: &Names,
         index: usize,
     ) -> Result<(Self, Option<B::Norm>), EncoderError> {
-        let (hidden, norm, bias) = (config.hidden, config.norm, config.attention.bias);
+        let (hidden, norm, attention) = (config.hidden, config.norm, &config.attention);
         let prefix = format!("{}.{index}.", names.layer);
         let name = |part: &str| format!("{prefix}{part}");
         config.fingerprint_layer(index, loader.fingerprint);
         let is_local = config.local_attention(index).is_some();
-        let context = config.attention.heads * config.attention.head_size;
+        let context = attention.heads * attention.head_size;
         let qkv = loader.qkv(&prefix, names.qkv, config)?;
+        let mut of_heads = |part: &str| loader.norm(&name(part), attention.head_size, norm);
+        let head_norms = names
+            .head_norms
+            .map(|[queries, keys]| Ok::<_, EncoderError>([of_heads(queries)?, of_heads(keys)?]))
+            .transpose()?;
+        let output = name(names.attention_output);
         let attention_output =
-            loader.linear(&name(names.attention_output), hidden, context, bias, Place::Inner)?;
+            loader.linear(&output, hidden, context, attention.output_bias, Place::Inner)?;
         let has_attention_norm = norm.placement == NormPlacement::After || index > 0;
         let first_norm =
             has_attention_norm.then(|| loader.norm(&name(names.attention_norm), hidden, norm)).transpose()?;
@@ -64,6 +72,7 @@ impl<B: Backend> Layer<B> {
         };
         let layer = Self {
             qkv,
+            head_norms,
             attention_output,
             attention_norm,
             up,
@@ -88,7 +97,8 @@ impl<B: Backend> Layer<B> {
         if let Some(prefix) = half.prefix {
             qkv = backend.put_prefix(scratch, qkv, half.batch, half.attention, prefix)?;
         }
-        let context = backend.attend(scratch, qkv, half.batch, half.attention)?; // [tokens, heads * head size]
+        // [tokens, heads * head size]
+        let context = backend.attend(scratch, qkv, half.batch, half.attention, self.head_norms.as_ref())?;
         let stream = self.close(
             half,
             scratch,

@@ -118,7 +118,7 @@ impl<B: Backend> Loader<'_, B> {
             weight: weight.values(),
             bias: bias.as_ref().map(Tensor::values),
             epsilon: config.epsilon as f32,
-            centers: true,
+            centers: config.centers,
         })?)
     }
 
@@ -132,7 +132,7 @@ impl<B: Backend> Loader<'_, B> {
         let attention = &config.attention;
         let rows = [attention.heads, attention.key_heads, attention.key_heads]
             .map(|heads| heads * attention.head_size);
-        let (hidden, bias) = (config.hidden, attention.bias);
+        let (hidden, bias) = (config.hidden, attention.qkv_bias);
         let parts = match names {
             QkvNames::Fused(name) => {
                 let name = format!("{prefix}{name}");

@@ -10,7 +10,7 @@ mod tables;
 use std::path::Path;
 
 use toller_checkpoint::{Fingerprint, ModelError, Parameters};
-use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Prefix, Stream};
+use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Prefix};
 use toller_tokenizer::Tokens;
 
 use self::layer::{Half, Layer};
@@ -18,7 +18,7 @@ pub(crate) use self::loader::{Loader, name_tensor, new_layer};
 use self::tables::Tables;
 use crate::EncoderError;
 use crate::batch::TokenBatch;
-use crate::config::{Names, QkvNames, TransformerConfig};
+use crate::config::{AttentionConfig, Names, QkvNames, TransformerConfig};
 
 /// A transformer with its parameters, laid out for a backend.
 pub(crate) struct Transformer<B: Backend> {
@@ -75,7 +75,7 @@ impl<B: Backend> Transformer<B> {
         }
         let relative_bias = relative::load(loader, config, names)?;
         let attention = |theta: Option<f64>, reach: Option<usize>| {
-            let heads = config.attention.heads;
+            let AttentionConfig { heads, key_heads, head_size, is_causal, .. } = config.attention;
             let relative_bias = relative_bias.as_ref().map(|values| Matrix {
                 values,
                 rows: heads,
@@ -83,12 +83,12 @@ impl<B: Backend> Transformer<B> {
             });
             loader.backend.attention(AttentionParameters {
                 heads,
-                key_heads: config.attention.key_heads,
-                head_size: config.attention.head_size,
+                key_heads,
+                head_size,
                 rotary_theta: theta,
                 relative_bias,
                 before: reach,
-                after: reach,
+                after: if is_causal { Some(0) } else { reach },
             })
         };
         let local = config.attention.local.as_ref();
@@ -120,7 +120,7 @@ impl<B: Backend> Transformer<B> {
     ) -> Result<(B::States, B::Batch), EncoderError> {
         let batch = TokenBatch::new(texts, self.prefix_tokens);
         let batch = self.tables.batch(backend, batch)?;
-        let mut stream = Stream::from(self.tables.embed(backend, scratch, &batch)?);
+        let mut stream = self.tables.embed(backend, scratch, &batch)?;
         for (number, layer) in self.layers.iter().enumerate() {
             let attention = match (layer.is_local, &self.local_attention) {
                 (true, Some(local)) => local,
@@ -163,6 +163,10 @@ fn check_layers(
         else {
             continue;
         };
+        // Old files have the frequencies of the rotary positions, which follow from the configuration.
+        if name.ends_with("rotary_emb.inv_freq") {
+            continue;
+        }
         let problem = if number.parse().is_ok_and(|number: usize| number < config.layers) {
             format!("the weights have {name:?}, which the configuration has no place for")
         } else {

@@ -1,6 +1,6 @@
 //! From token ids to the first states.
 
-use toller_nn::{Activation, Backend, Place};
+use toller_nn::{Activation, Backend, NormPlacement, Place, Stream};
 
 use super::Loader;
 use crate::EncoderError;
@@ -14,6 +14,7 @@ pub(super) struct Tables<B: Backend> {
     tables: Vec<B::Table>,
     vocabulary: usize,
     norm: B::Norm,
+    placement: NormPlacement,
     /// From the embeddings' width to that of the states, where these differ.
     projection: Option<B::Linear>,
 }
@@ -60,7 +61,8 @@ impl<B: Backend> Tables<B> {
         let norm = loader.norm(names.embedding_norm, width, config.norm)?;
         let project = || loader.linear(names.embedding_projection, hidden, width, true, Place::Inner);
         let projection = (width != hidden).then(project).transpose()?;
-        Ok(Self { rows, tables, vocabulary: config.vocabulary, norm, projection })
+        let (vocabulary, placement) = (config.vocabulary, config.norm.first_placement);
+        Ok(Self { rows, tables, vocabulary, norm, placement, projection })
     }
 
     /// The batch in the backend's form.
@@ -78,18 +80,18 @@ impl<B: Backend> Tables<B> {
         Ok(backend.batch(rows.collect(), batch.sequences)?)
     }
 
-    /// `[tokens, hidden]`.
+    /// What the first layer takes: `[tokens, hidden]`.
     pub(super) fn embed(
         &self,
         backend: &B,
         scratch: &mut B::Scratch,
         batch: &B::Batch,
-    ) -> Result<B::States, EncoderError> {
-        let embedded = backend.embed(scratch, batch, &self.tables, &self.norm)?;
+    ) -> Result<Stream<B::States>, EncoderError> {
+        let embedded = backend.embed(scratch, batch, &self.tables, &self.norm, self.placement)?;
         let Some(projection) = &self.projection else { return Ok(embedded) };
-        let states = backend.project(scratch, &embedded, projection, Activation::Identity)?;
-        backend.release(scratch, embedded);
-        Ok(states)
+        let states = backend.project(scratch, embedded.input(), projection, Activation::Identity)?;
+        backend.release(scratch, embedded.residual);
+        Ok(states.into())
     }
 }
 

@@ -22,6 +22,7 @@ use super::operand::{Operand, Value, pack_keys};
 use super::{Attention, RotaryTable};
 use crate::Precision;
 use crate::cpu::{Output, Part};
+use crate::norm::cpu::Norm;
 
 /// Queries of a block: four register tiles of AVX-512. The scores of 512 keys are then 96 KiB.
 const BLOCK: usize = 48;
@@ -32,6 +33,8 @@ pub(crate) struct Call<'a> {
     pub(crate) attention: &'a Attention,
     pub(crate) qkv: &'a [f32],
     pub(crate) offsets: &'a [u32],
+    /// The norms of a head's queries and keys.
+    pub(crate) head_norms: Option<&'a [Norm; 2]>,
     /// Rotations for the longest sequence at least.
     pub(crate) rotary: Option<&'a RotaryTable>,
 }
@@ -46,8 +49,8 @@ pub(crate) struct Scratch {
 /// The buffers of a thread for one kind of operand.
 #[derive(Default)]
 struct Buffers<V: Copy + Default> {
-    /// Queries or keys of a head after rotation: `[n, head_size]`.
-    rotated: AlignedBuffer,
+    /// Queries or keys of a head, normalised and rotated: `[n, head_size]`.
+    prepared: AlignedBuffer,
     /// Queries or keys of a head as they are multiplied.
     converted: AlignedBuffer<V>,
     /// Keys of a head: `[panels of 32 keys, head_size in values, 32]`.
@@ -121,7 +124,7 @@ impl<O: Operand> Heads<'_, O> {
     /// One head of one sequence that is not empty.
     #[inline(always)]
     fn attend<S: Simd>(&mut self, simd: S, tokens: Range<usize>, head: usize) {
-        let Buffers { rotated, converted, keys, values, scores, biases } = &mut *self.buffers;
+        let Buffers { prepared, converted, keys, values, scores, biases } = &mut *self.buffers;
         let attention = self.call.attention;
         let (head_size, width, hidden) =
             (attention.head_size, attention.input_width(), attention.output_width());
@@ -129,19 +132,15 @@ impl<O: Operand> Heads<'_, O> {
         let n = tokens.len();
         let places = attention.places(head);
         let part = |part: usize| Rows::new(&qkv[places[part]..], width, n, head_size);
-        let queries = match self.call.rotary {
-            None => {
-                pack_keys(keys, O::rows(simd, part(1), converted));
-                part(0)
-            }
-            Some(table) => {
-                rotated.grow(n * head_size);
-                rotate(simd, part(1), table, rotated.as_mut_slice());
-                let rows = Rows::new(rotated.as_slice(), head_size, n, head_size);
-                pack_keys(keys, O::rows(simd, rows, converted));
-                rotate(simd, part(0), table, rotated.as_mut_slice());
-                Rows::new(rotated.as_slice(), head_size, n, head_size)
-            }
+        let (head_norms, rotary) = (self.call.head_norms, self.call.rotary);
+        let queries = if head_norms.is_some() || rotary.is_some() {
+            let norm = |part: usize| head_norms.map(|norms| &norms[part]);
+            let rows = prepare(simd, part(1), norm(1), rotary, prepared);
+            pack_keys(keys, O::rows(simd, rows, converted));
+            prepare(simd, part(0), norm(0), rotary, prepared)
+        } else {
+            pack_keys(keys, O::rows(simd, part(1), converted));
+            part(0)
         };
         O::pack_values(simd, values, part(2), converted);
         let queries = O::rows(simd, queries, converted);
@@ -193,31 +192,48 @@ impl<O: Operand> Heads<'_, O> {
     }
 }
 
-/// Rotates rows `[n, head_size]` by their positions into `out`: values i and i + head_size / 2 are a pair.
+/// Rows `[n, head_size]` normalised and then rotated by their positions, in `out`.
 #[inline(always)]
-fn rotate<S: Simd>(simd: S, rows: Rows<'_>, table: &RotaryTable, out: &mut [f32]) {
-    let half = rows.depth() / 2;
-    let angles = table.cos.chunks_exact(half).zip(table.sin.chunks_exact(half));
-    assert!(table.cos.len() >= rows.count() * half, "rotations for {} positions", rows.count());
-    for ((position, out), (cos, sin)) in
-        out.chunks_exact_mut(2 * half).enumerate().take(rows.count()).zip(angles)
-    {
-        let (low, high) = rows.row(position).split_at(half);
-        let (out_low, out_high) = out.split_at_mut(half);
-        for at in (0..half).step_by(LANES) {
-            let count = LANES.min(half - at);
-            // SAFETY: `at + count <= half`, the length of all six slices.
-            unsafe {
-                let low = simd.load_part(low.as_ptr().add(at), count);
-                let high = simd.load_part(high.as_ptr().add(at), count);
-                let cos = simd.load_part(cos.as_ptr().add(at), count);
-                let sin = simd.load_part(sin.as_ptr().add(at), count);
-                let minus_sin = simd.sub(simd.splat(0.0), sin);
-                let to_low = simd.fma(low, cos, simd.mul(high, minus_sin));
-                let to_high = simd.fma(high, cos, simd.mul(low, sin));
-                simd.store_part(out_low.as_mut_ptr().add(at), to_low, count);
-                simd.store_part(out_high.as_mut_ptr().add(at), to_high, count);
-            }
+fn prepare<'a, S: Simd>(
+    simd: S,
+    rows: Rows<'_>,
+    norm: Option<&Norm>,
+    rotary: Option<&RotaryTable>,
+    out: &'a mut AlignedBuffer,
+) -> Rows<'a> {
+    let (count, size) = (rows.count(), rows.depth());
+    out.grow(count * size);
+    let half = size / 2;
+    for (position, out) in out.as_mut_slice().chunks_exact_mut(size).enumerate().take(count) {
+        out.copy_from_slice(rows.row(position));
+        if let Some(norm) = norm {
+            norm.normalize(simd, out);
+        }
+        if let Some(table) = rotary {
+            let angles = position * half..(position + 1) * half;
+            rotate(simd, out, &table.cos[angles.clone()], &table.sin[angles]);
+        }
+    }
+    Rows::new(out.as_slice(), size, count, size)
+}
+
+/// Rotates a row of `head_size` values in place: values i and i + head_size / 2 are a pair.
+#[inline(always)]
+fn rotate<S: Simd>(simd: S, row: &mut [f32], cos: &[f32], sin: &[f32]) {
+    let half = cos.len();
+    assert!(sin.len() == half && row.len() == 2 * half, "angles of {half} pairs");
+    let (low, high) = row.split_at_mut(half);
+    for at in (0..half).step_by(LANES) {
+        let count = LANES.min(half - at);
+        let (low, high) = (&mut low[at..], &mut high[at..]);
+        // SAFETY: `at + count <= half`, the length of all four slices.
+        unsafe {
+            let (x, y) = (simd.load_part(low.as_ptr(), count), simd.load_part(high.as_ptr(), count));
+            let cos = simd.load_part(cos.as_ptr().add(at), count);
+            let sin = simd.load_part(sin.as_ptr().add(at), count);
+            let minus_sin = simd.sub(simd.splat(0.0), sin);
+            simd.store_part(low.as_mut_ptr(), simd.fma(x, cos, simd.mul(y, minus_sin)), count);
+            simd.store_part(high.as_mut_ptr(), simd.fma(y, cos, simd.mul(x, sin)), count);
         }
     }
 }

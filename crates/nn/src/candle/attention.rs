@@ -3,7 +3,7 @@
 use candle_core::{D, Tensor};
 
 use super::batch::{CandleBatch, Group};
-use super::{Candle, Products};
+use super::{Candle, CandleNorm, Products};
 use crate::attention::Attention;
 use crate::backend::Prefix;
 use crate::cpu::check_width;
@@ -57,6 +57,7 @@ impl CandleAttention {
         &self,
         qkv: &Tensor,
         batch: &CandleBatch,
+        head_norms: Option<&[CandleNorm; 2]>,
         change: impl Fn(Tensor, &[usize]) -> Result<Tensor, NnError>,
     ) -> Result<Tensor, NnError> {
         check_width("attention", qkv.dim(1)?, self.attention.input_width())?;
@@ -66,7 +67,7 @@ impl CandleAttention {
         }
         let groups = batch.groups.iter().filter(|group| group.length > 0).map(|group| {
             let change = |weights| change(weights, &group.sequences);
-            self.attend(&batch.gather(qkv, group)?, group, change)
+            self.attend(&batch.gather(qkv, group)?, group, head_norms, change)
         });
         Ok(batch.tokens_in_order(&groups.collect::<Result<Vec<_>, _>>()?)?)
     }
@@ -76,6 +77,7 @@ impl CandleAttention {
         &self,
         qkv: &Tensor,
         group: &Group,
+        head_norms: Option<&[CandleNorm; 2]>,
         change: impl Fn(Tensor) -> Result<Tensor, NnError>,
     ) -> Result<Tensor, NnError> {
         let Attention { heads, key_heads, head_size, .. } = self.attention;
@@ -85,9 +87,13 @@ impl CandleAttention {
             let part = qkv.narrow(2, first * head_size, heads * head_size)?;
             part.reshape((count, n, heads, head_size))?.transpose(1, 2)?.contiguous()
         };
-        // Scaled before the product: in f16 a product of unscaled queries may be infinite.
-        let mut queries = part(0, heads)?.affine(1.0 / (head_size as f64).sqrt(), 0.0)?;
+        let mut queries = part(0, heads)?;
         let mut keys = part(heads, key_heads)?;
+        if let Some([of_queries, of_keys]) = head_norms {
+            (queries, keys) = (of_queries.forward(&queries)?, of_keys.forward(&keys)?);
+        }
+        // Scaled before the product: in f16 a product of unscaled queries may be infinite.
+        queries = queries.affine(1.0 / (head_size as f64).sqrt(), 0.0)?;
         let values = part(heads + key_heads, key_heads)?;
         if let Some(rotary) = &self.attention.rotary {
             let table = rotary.table(n);

@@ -99,6 +99,7 @@ impl CandleLinear {
 }
 
 impl CandleNorm {
+    /// Each row of `x` `[..., width]` normalised.
     fn forward(&self, x: &Tensor) -> Result<Tensor, NnError> {
         let width = self.weight.elem_count();
         check_width("a norm", x.dim(D::Minus1)?, width)?;
@@ -234,8 +235,11 @@ impl Backend for Candle {
         batch: &CandleBatch,
         tables: &[Tensor],
         norm: &CandleNorm,
-    ) -> Result<Tensor, NnError> {
-        norm.forward(&batch.embed(tables)?)
+        placement: NormPlacement,
+    ) -> Result<Stream<Tensor>, NnError> {
+        let sum = batch.embed(tables)?;
+        let normed = norm.forward(&sum)?;
+        Ok(Stream::placed(sum, normed, placement))
     }
 
     fn project(
@@ -275,8 +279,9 @@ impl Backend for Candle {
         qkv: Tensor,
         batch: &CandleBatch,
         attention: &CandleAttention,
+        head_norms: Option<&[CandleNorm; 2]>,
     ) -> Result<Tensor, NnError> {
-        attention.forward(&qkv, batch, |weights, _| Ok(weights))
+        attention.forward(&qkv, batch, head_norms, |weights, _| Ok(weights))
     }
 
     fn close(
@@ -291,10 +296,7 @@ impl Backend for Candle {
         let sum = layer.forward(&x, Activation::Identity)?.add(&residual)?;
         let Some(norm) = norm else { return Ok(sum.into()) };
         let normed = norm.forward(&sum)?;
-        Ok(match placement {
-            NormPlacement::After => normed.into(),
-            NormPlacement::Before => Stream { residual: sum, normed: Some(normed) },
-        })
+        Ok(Stream::placed(sum, normed, placement))
     }
 
     fn normalize(&self, (): &mut (), x: Tensor, norm: &CandleNorm) -> Result<Tensor, NnError> {

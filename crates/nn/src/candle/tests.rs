@@ -122,7 +122,9 @@ proptest! {
         prop_assume!(model.lengths.iter().any(|&length| length > model.skipped));
         let smooth = if model.activation == Activation::Relu { Activation::Gelu } else { model.activation };
         // A norm of one number, and a centered one of two, gives little but a sign: a step, not a slope.
-        let model = Model { activation: smooth, poolings: SMOOTH, width: model.width.max(3), ..model };
+        let head_size = if model.norms_heads { model.head_size.max(4) } else { model.head_size };
+        let width = model.width.max(3);
+        let model = Model { activation: smooth, poolings: SMOOTH, width, head_size, ..model };
         // Differences see the curvature of narrow norms: 1e-5 of a slope.
         check_gradients(&model, DType::F64, 1e-4);
     }
@@ -137,6 +139,7 @@ fn small(activation: Activation, poolings: &'static [Pooling]) -> Model {
         heads: 2,
         key_heads: 1,
         head_size: 4,
+        norms_heads: true,
         rotates: true,
         reach: Some(2),
         window: (Some(3), None),
@@ -144,6 +147,7 @@ fn small(activation: Activation, poolings: &'static [Pooling]) -> Model {
         centers: true,
         gates: true,
         placement: NormPlacement::Before,
+        first_placement: NormPlacement::Before,
         activation,
         sharpness: 1.0,
         skipped: 1,

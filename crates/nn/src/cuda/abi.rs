@@ -1,7 +1,7 @@
 //! `kernels/encoder.h` in Rust: the arguments of the kernels. A test compares constants and
 //! names; the shim compares sizes at each launch.
 
-use bytemuck::{AnyBitPattern, NoUninit};
+use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
 use toller_gpu::{Address, TensorMap};
 
 /// Tables whose rows are summed, at most.
@@ -10,7 +10,7 @@ pub(crate) const TABLES: usize = 4;
 pub(crate) const POOLINGS: usize = 8;
 
 /// A norm of rows.
-#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Norm {
     pub(crate) weight: Address,
@@ -100,12 +100,15 @@ pub(crate) struct Heads {
     pub(crate) positions: Address,
     pub(crate) cosines: Address,
     pub(crate) sines: Address,
+    pub(crate) norms: [Norm; 2],
     pub(crate) tokens: u32,
     pub(crate) parts: u32,
-    pub(crate) rotated: u32,
+    pub(crate) queries: u32,
+    pub(crate) prepared: u32,
     pub(crate) head_size: u32,
     pub(crate) padded: u32,
     pub(crate) stride: u32,
+    pub(crate) reserved: u32,
 }
 
 /// The argument of `prefix_*`.

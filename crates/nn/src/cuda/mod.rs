@@ -229,15 +229,37 @@ impl Cuda {
         Ok(out)
     }
 
-    /// Queries, keys and values as the kernel takes them: padded and rotated.
+    /// A sum and its norm, as the next half of a layer takes them.
+    fn place_norm(
+        &self,
+        scratch: &mut CudaScratch,
+        sum: CudaStates,
+        norm: &CudaNorm,
+        placement: NormPlacement,
+    ) -> Result<Stream<CudaStates>, NnError> {
+        let is_residual = placement == NormPlacement::After;
+        if is_residual && sum.number == self.number {
+            self.normalize_into(&sum, &sum, norm, false)?;
+            return Ok(sum.into());
+        }
+        let normed = scratch.take(sum.rows, sum.width, self.number)?;
+        self.normalize_into(&sum, &normed, norm, is_residual)?;
+        Ok(Stream { residual: sum, normed: Some(normed) })
+    }
+
+    /// Queries, keys and values as the kernel takes them: padded, normalised and rotated.
     fn prepare_heads(
         &self,
         scratch: &mut CudaScratch,
         qkv: CudaStates,
         batch: &CudaBatch,
         kind: &CudaAttention,
+        head_norms: Option<&[CudaNorm; 2]>,
     ) -> Result<CudaStates, NnError> {
         let Attention { heads, key_heads, head_size, .. } = kind.attention;
+        for norm in head_norms.into_iter().flatten() {
+            check_width("a norm of heads", head_size.next_multiple_of(UNIT), norm.padded_width())?;
+        }
         let parts = heads + 2 * key_heads;
         let out = scratch.take(qkv.rows, parts * kind.padded, self.number)?;
         let angles = kind.angles(&self.device, batch.longest)?;
@@ -248,12 +270,15 @@ impl Cuda {
             positions: scratch.at(&batch.positions),
             cosines,
             sines,
+            norms: head_norms.map_or_else(Default::default, |norms| norms.each_ref().map(CudaNorm::argument)),
             tokens: qkv.rows as u32,
             parts: parts as u32,
-            rotated: (heads + key_heads) as u32,
+            queries: heads as u32,
+            prepared: (heads + key_heads) as u32,
             head_size: head_size as u32,
             padded: kind.padded as u32,
             stride: qkv.stride() as u32,
+            reserved: 0,
         };
         // SAFETY: the widths follow from the heads, and the angles have the longest sequence's positions.
         // Giving angles back waits for the queue.
@@ -329,7 +354,8 @@ impl Backend for Cuda {
         batch: &CudaBatch,
         tables: &[CudaTable],
         norm: &CudaNorm,
-    ) -> Result<CudaStates, NnError> {
+        placement: NormPlacement,
+    ) -> Result<Stream<CudaStates>, NnError> {
         let width = tables.first().map_or(0, |table| table.width);
         let fits = tables.len() == batch.rows.len()
             && (1..=abi::TABLES).contains(&tables.len())
@@ -341,8 +367,9 @@ impl Backend for Cuda {
         check_width("a norm", width.next_multiple_of(UNIT), norm.padded_width())?;
         self.upload(scratch, batch)?;
         let out = scratch.take(batch.tokens, width, self.number)?;
+        let is_residual = placement == NormPlacement::After;
         let mut args = abi::Embed {
-            norm: norm.argument(),
+            norm: if is_residual { norm.argument() } else { abi::Norm::default() },
             out: out.address(),
             table_count: tables.len() as u32,
             tokens: batch.tokens as u32,
@@ -358,7 +385,7 @@ impl Backend for Cuda {
         }
         // SAFETY: the tables have the rows and the width, as was just checked.
         unsafe { self.kernels.embed(self.number, args)? };
-        Ok(out)
+        if is_residual { Ok(out.into()) } else { self.place_norm(scratch, out, norm, placement) }
     }
 
     fn project(
@@ -419,6 +446,7 @@ impl Backend for Cuda {
         qkv: CudaStates,
         batch: &CudaBatch,
         kind: &CudaAttention,
+        head_norms: Option<&[CudaNorm; 2]>,
     ) -> Result<CudaStates, NnError> {
         let attention = &kind.attention;
         check_width("attention", qkv.width, attention.input_width())?;
@@ -427,7 +455,8 @@ impl Backend for Cuda {
         }
         count(Operation::Attention, attention.operations(batch.sequences.ranges()));
         self.upload(scratch, batch)?;
-        let qkv = if kind.prepares_heads() { self.prepare_heads(scratch, qkv, batch, kind)? } else { qkv };
+        let prepares = head_norms.is_some() || kind.prepares_heads();
+        let qkv = if prepares { self.prepare_heads(scratch, qkv, batch, kind, head_norms)? } else { qkv };
         let out = scratch.take(qkv.rows, attention.output_width(), self.number)?;
         let (bias, reach) = kind.bias();
         let side =
@@ -473,15 +502,10 @@ impl Backend for Cuda {
         let follows = Follows { activation: Activation::Identity, gated: false, to };
         let sum = self.multiply(scratch, &x, layer, Some(&residual), follows)?;
         drop((x, residual));
-        let Some(norm) = norm else { return Ok(sum.into()) };
-        let is_residual = placement == NormPlacement::After;
-        if is_residual && sum.number == layer.number {
-            self.normalize_into(&sum, &sum, norm, false)?;
-            return Ok(sum.into());
+        match norm {
+            Some(norm) => self.place_norm(scratch, sum, norm, placement),
+            None => Ok(sum.into()),
         }
-        let normed = scratch.take(sum.rows, sum.width, layer.number)?;
-        self.normalize_into(&sum, &normed, norm, is_residual)?;
-        Ok(Stream { residual: sum, normed: Some(normed) })
     }
 
     fn normalize(&self, _: &mut CudaScratch, x: CudaStates, norm: &CudaNorm) -> Result<CudaStates, NnError> {

@@ -13,7 +13,7 @@ use super::{Cuda, abi, kernels};
 use crate::tests::{ACTIVATIONS, Layer, Model, check, relative_error, values};
 use crate::{
     Activation, Backend, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place, Pooling,
-    Precision, Reference, Sequences, Stream,
+    Precision, Reference, Sequences,
 };
 
 const HEADER: &str = include_str!("../../../../kernels/encoder.h");
@@ -228,7 +228,7 @@ fn residual_after<B: Backend>(backend: &B, halves: usize) -> Vec<f32> {
     let weight = Matrix { values: &nothing, rows: width, columns: width };
     let nothing = backend.linear(LinearParameters { weight, bias: None }, Place::Inner).unwrap();
     let batch = backend.batch(vec![(0..rows as u32).collect()], Sequences::from_lengths([rows])).unwrap();
-    let mut stream = Stream::from(backend.embed(s, &batch, &[table], &first).unwrap());
+    let mut stream = backend.embed(s, &batch, &[table], &first, NormPlacement::After).unwrap();
     for _ in 0..halves {
         let x = backend.project(s, stream.input(), &nothing, Activation::Identity).unwrap();
         stream = backend.close(s, x, &nothing, stream.residual, Some(&norm), NormPlacement::After).unwrap();
@@ -256,7 +256,7 @@ fn layers<B: Backend>(
         let norm = NormParameters { weight: &vec![1.0; width], bias: None, epsilon: 1.0, centers: false };
         let norm = backend.norm(norm).unwrap();
         let batch = backend.batch(vec![(0..rows as u32).collect()], Sequences::from_lengths([rows])).unwrap();
-        backend.embed(s, &batch, &[table], &norm).unwrap()
+        backend.embed(s, &batch, &[table], &norm, NormPlacement::After).unwrap().residual
     };
     let x = states(s, inputs);
     let linear = backend.linear(layer.parameters(), Place::Inner).unwrap();
@@ -282,6 +282,7 @@ fn long() -> Model {
         heads: 2,
         key_heads: 1,
         head_size: 32,
+        norms_heads: false,
         rotates: false,
         reach: None,
         window: (None, None),
@@ -289,6 +290,7 @@ fn long() -> Model {
         centers: true,
         gates: false,
         placement: NormPlacement::After,
+        first_placement: NormPlacement::After,
         activation: Activation::Gelu,
         sharpness: 2.0,
         skipped: 0,
@@ -306,15 +308,42 @@ fn lengths_from_1_to_512_in_every_precision() {
 
 #[test]
 fn windows_biases_rotations_and_sizes_of_heads() {
-    for (head_size, rotates, reach, window) in [
-        (64, true, None, (Some(64), Some(64))),
-        (24, false, Some(91), (None, None)),
-        (128, true, Some(4), (Some(0), Some(0))),
-        (33, false, None, (None, Some(0))),
-        (32, false, None, (Some(70), None)),
+    for (head_size, norms_heads, rotates, reach, window) in [
+        (64, false, true, None, (Some(64), Some(64))),
+        (24, true, false, Some(91), (None, None)),
+        (128, true, true, Some(4), (Some(0), Some(0))),
+        (33, false, false, None, (None, Some(0))),
+        (32, false, false, None, (Some(70), None)),
     ] {
-        let lengths = vec![130, 1, 200];
-        let model = Model { lengths, head_size, rotates, reach, window, width: 9, ..long() };
+        let (lengths, width) = (vec![130, 1, 200], 9);
+        let model = Model { lengths, head_size, norms_heads, rotates, reach, window, width, ..long() };
+        for (precision, tolerance) in PRECISIONS {
+            check(&gpu(Kernels::OfH100, precision), &model, tolerance);
+        }
+    }
+}
+
+/// As in Qwen3: RMSNorm before each half, also of queries and keys, and causal attention of shared keys.
+#[test]
+fn decoders() {
+    for (head_size, heads) in [(128, 4), (64, 3), (36, 2)] {
+        let model = Model {
+            lengths: vec![66, 1, 0, 130],
+            width: 72,
+            heads,
+            head_size,
+            norms_heads: true,
+            rotates: true,
+            window: (None, Some(0)),
+            has_bias: false,
+            centers: false,
+            gates: true,
+            placement: NormPlacement::Before,
+            first_placement: NormPlacement::Before,
+            activation: Activation::Silu,
+            prefix: 0,
+            ..long()
+        };
         for (precision, tolerance) in PRECISIONS {
             check(&gpu(Kernels::OfH100, precision), &model, tolerance);
         }
@@ -443,7 +472,8 @@ fn what_a_gpu_cannot_do_is_an_error() {
     let mut scratch = backend.scratch();
     let embed = |scratch: &mut _, rows: Vec<u32>, table| {
         let sequences = Sequences::from_lengths([rows.len()]);
-        backend.embed(scratch, &backend.batch(vec![rows], sequences).unwrap(), table, &norm)
+        let batch = backend.batch(vec![rows], sequences).unwrap();
+        backend.embed(scratch, &batch, table, &norm, NormPlacement::After)
     };
     let table = [table];
     assert!(matches!(embed(&mut scratch, vec![0, 2], &table), Err(NnError::Shape(_))), "row 2 of 2");

@@ -11,6 +11,39 @@ pub struct Norm {
     pub(crate) centers: bool,
 }
 
+impl Norm {
+    /// Values of a row.
+    pub(crate) fn width(&self) -> usize {
+        self.weight.len()
+    }
+
+    /// Normalises a row in place.
+    #[inline(always)]
+    pub(crate) fn normalize<S: Simd>(&self, simd: S, row: &mut [f32]) {
+        let Self { weight, bias, epsilon, centers } = self;
+        let width = weight.len();
+        assert!(width > 0 && bias.len() == width && row.len() == width, "width {width}");
+        let mean = if *centers { sum_of(simd, row, |x| x) / width as f32 } else { 0.0 };
+        let center = simd.splat(mean);
+        let variance = sum_of(simd, row, |x| {
+            let difference = simd.sub(x, center);
+            simd.mul(difference, difference)
+        }) / width as f32;
+        let scale = simd.splat(1.0 / (variance + epsilon).sqrt());
+        for at in (0..width).step_by(LANES) {
+            let count = LANES.min(width - at);
+            // SAFETY: `at + count <= width`, the length of all three slices.
+            unsafe {
+                let x = simd.load_part(row.as_ptr().add(at), count);
+                let weight = simd.load_part(weight.as_ptr().add(at), count);
+                let bias = simd.load_part(bias.as_ptr().add(at), count);
+                let normal = simd.mul(simd.sub(x, center), scale);
+                simd.store_part(row.as_mut_ptr().add(at), simd.fma(normal, weight, bias), count);
+            }
+        }
+    }
+}
+
 /// Normalises each row of `x` `[rows, width]` into `out`, or in place if there is no `x`.
 pub(crate) struct Normalize<'a> {
     pub(crate) norm: &'a Norm,
@@ -24,32 +57,13 @@ impl Kernel for Normalize<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Norm { weight, bias, epsilon, centers } = self.norm;
-        let width = weight.len();
-        assert!(width > 0 && bias.len() == width && self.out.len().is_multiple_of(width), "width {width}");
+        let width = self.norm.width();
         assert!(self.x.is_none_or(|x| x.len() == self.out.len()), "as many rows in as out");
         for (index, out) in self.out.chunks_exact_mut(width).enumerate() {
             if let Some(x) = self.x {
                 out.copy_from_slice(&x[index * width..(index + 1) * width]);
             }
-            let mean = if *centers { sum_of(simd, out, |x| x) / width as f32 } else { 0.0 };
-            let center = simd.splat(mean);
-            let variance = sum_of(simd, out, |x| {
-                let difference = simd.sub(x, center);
-                simd.mul(difference, difference)
-            }) / width as f32;
-            let scale = simd.splat(1.0 / (variance + epsilon).sqrt());
-            for at in (0..width).step_by(LANES) {
-                let count = LANES.min(width - at);
-                // SAFETY: `at + count <= width`, the length of all three slices.
-                unsafe {
-                    let x = simd.load_part(out.as_ptr().add(at), count);
-                    let weight = simd.load_part(weight.as_ptr().add(at), count);
-                    let bias = simd.load_part(bias.as_ptr().add(at), count);
-                    let normal = simd.mul(simd.sub(x, center), scale);
-                    simd.store_part(out.as_mut_ptr().add(at), simd.fma(normal, weight, bias), count);
-                }
-            }
+            self.norm.normalize(simd, out);
         }
     }
 }

@@ -75,6 +75,7 @@ pub(crate) struct Model {
     pub(crate) heads: usize,
     pub(crate) key_heads: usize,
     pub(crate) head_size: usize,
+    pub(crate) norms_heads: bool,
     pub(crate) rotates: bool,
     pub(crate) reach: Option<usize>,
     pub(crate) window: (Option<usize>, Option<usize>),
@@ -82,6 +83,8 @@ pub(crate) struct Model {
     pub(crate) centers: bool,
     pub(crate) gates: bool,
     pub(crate) placement: NormPlacement,
+    /// The same of the embeddings' norm.
+    pub(crate) first_placement: NormPlacement,
     pub(crate) activation: Activation,
     /// How far attention scores differ.
     pub(crate) sharpness: f32,
@@ -99,7 +102,7 @@ pub(crate) fn unchanged(_: usize, values: &[f32]) -> Vec<f32> {
 pub(crate) fn models() -> impl Strategy<Value = Model> {
     let sizes = (prop::collection::vec(0_usize..70, 1..5), 1_usize..70, 1_usize..70, 1_usize..3, 1_usize..3);
     let attention = (1_usize..30, any::<bool>(), prop::option::of(0_usize..9), any::<[Option<u8>; 2]>());
-    let flags = (any::<[bool; 4]>(), prop::sample::select(ACTIVATIONS.to_vec()), 0.1_f32..6.0, 0_usize..3);
+    let flags = (any::<[bool; 6]>(), prop::sample::select(ACTIVATIONS.to_vec()), 0.1_f32..6.0, 0_usize..3);
     (any::<u64>(), sizes, attention, flags, 0_usize..4).prop_map(
         |(
             seed,
@@ -108,7 +111,13 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
             flags,
             prefix,
         )| {
-            let ([has_bias, centers, gates, before], activation, sharpness, skipped) = flags;
+            let (
+                [has_bias, centers, gates, norms_heads, first_before, before],
+                activation,
+                sharpness,
+                skipped,
+            ) = flags;
+            let placement = |before| if before { NormPlacement::Before } else { NormPlacement::After };
             let [before_window, after_window] = window.map(|side| side.map(|side| usize::from(side) % 80));
             Model {
                 seed,
@@ -118,13 +127,15 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
                 heads: key_heads * groups,
                 key_heads,
                 head_size: 2 * half - usize::from(!rotates),
+                norms_heads,
                 rotates,
                 reach,
                 window: (before_window, after_window),
                 has_bias,
                 centers,
                 gates,
-                placement: if before { NormPlacement::Before } else { NormPlacement::After },
+                placement: placement(before),
+                first_placement: placement(first_before),
                 activation,
                 sharpness,
                 skipped,
@@ -181,8 +192,8 @@ impl Model {
             backend.table(Matrix { values: &values, rows, columns: width }).unwrap()
         });
         let weights = [values(seed ^ 3, width), values(seed ^ 4, width)];
-        let norm = |weight: &[f32], scale: f32| {
-            let weight: Vec<f32> = weight.iter().map(|x| x * scale).collect();
+        let norm = |weights: &[Vec<f32>; 2], scale: f32| {
+            let weight: Vec<f32> = weights[0].iter().map(|x| x * scale).collect();
             let weight = change(&weight);
             let bias = self.has_bias.then(|| change(&weights[1]));
             let bias = bias.as_deref();
@@ -218,9 +229,10 @@ impl Model {
             (first_row..first_row + tokens).map(|row| row as u32 % 3).collect(),
         ];
         let batch = backend.batch(rows, sequences).unwrap();
-        let states = backend.embed(s, &batch, &tables, &norm(&weights[0], self.sharpness)).unwrap();
+        let first = norm(&weights, self.sharpness);
+        let stream = backend.embed(s, &batch, &tables, &first, self.first_placement).unwrap();
         let qkv = linear(&layer(6, qkv_width, width), Place::Inner);
-        let qkv = backend.project(s, &states, &qkv, Activation::Identity).unwrap();
+        let qkv = backend.project(s, stream.input(), &qkv, Activation::Identity).unwrap();
         let qkv = match self.prefix {
             0 => qkv,
             rows => {
@@ -232,10 +244,14 @@ impl Model {
                 backend.put_prefix(s, qkv, &batch, &attention, prefix).unwrap()
             }
         };
-        let context = backend.attend(s, qkv, &batch, &attention).unwrap();
+        let head_norms = self.norms_heads.then(|| {
+            [13, 15].map(|salt| norm(&[salt, salt + 1].map(|salt| values(seed ^ salt, self.head_size)), 1.0))
+        });
+        let context = backend.attend(s, qkv, &batch, &attention, head_norms.as_ref()).unwrap();
         let output = linear(&layer(7, width, hidden), Place::Inner);
-        let after = norm(&weights[0], 1.0);
-        let stream = backend.close(s, context, &output, states, Some(&after), self.placement).unwrap();
+        let after = norm(&weights, 1.0);
+        let stream =
+            backend.close(s, context, &output, stream.residual, Some(&after), self.placement).unwrap();
         let up = layer(8, self.inner, width);
         let inner = if self.gates {
             let gate = layer(9, self.inner, width);
@@ -351,6 +367,7 @@ fn long_sequences_and_extreme_scores() {
         heads: 2,
         key_heads: 2,
         head_size: 32,
+        norms_heads: false,
         rotates: false,
         reach: None,
         window: (None, None),
@@ -358,6 +375,7 @@ fn long_sequences_and_extreme_scores() {
         centers: true,
         gates: false,
         placement: NormPlacement::After,
+        first_placement: NormPlacement::After,
         activation: Activation::Gelu,
         sharpness: 30.0,
         skipped: 0,
@@ -410,9 +428,14 @@ fn shapes_that_do_not_agree_are_errors() {
     let (table, norm) = (cpu.table(matrix(2, 6)).unwrap(), cpu.norm(unit).unwrap());
     let batch = cpu.batch(vec![vec![0, 1]], Sequences::from_lengths([2])).unwrap();
     let mut scratch = cpu.scratch();
-    let states = cpu.embed(&mut scratch, &batch, &[table], &norm).unwrap();
+    let embedded = cpu.embed(&mut scratch, &batch, &[table], &norm, NormPlacement::After).unwrap();
     assert!(
-        cpu.project(&mut scratch, &states, &layer, Activation::Identity).is_err(),
+        cpu.project(&mut scratch, embedded.input(), &layer, Activation::Identity).is_err(),
         "six values for four inputs"
     );
+    let two =
+        cpu.attention(AttentionParameters { heads: 1, key_heads: 1, head_size: 2, ..attention }).unwrap();
+    let norms = [unit; 2].map(|norm| cpu.norm(norm).unwrap());
+    let refused = cpu.attend(&mut scratch, embedded.residual, &batch, &two, Some(&norms));
+    assert!(refused.is_err(), "norms of six values for heads of two");
 }

@@ -210,7 +210,11 @@ impl Backend for Recorder {
         batch: &Batch,
         tables: &[Table],
         norm: &Norm,
-    ) -> Result<States, NnError> {
+        placement: NormPlacement,
+    ) -> Result<Stream<States>, NnError> {
+        if placement != NormPlacement::After {
+            return Err(unsupported("a model with norms before attention"));
+        }
         tape.sequences = batch.sequences.clone();
         let step = tape.begin();
         let width = tables.first().map_or(0, |table| table.width);
@@ -231,7 +235,7 @@ impl Backend for Recorder {
         let out = tape.states(values, width);
         let tables = || tables.iter().map(|table| table.parameter).collect();
         tape.record(&out, || Kind::Embed { rows: batch.rows.clone(), tables: tables(), normed });
-        Ok(out)
+        Ok(out.into())
     }
 
     fn project(
@@ -298,7 +302,11 @@ impl Backend for Recorder {
         qkv: States,
         batch: &Batch,
         attention: &Shape,
+        head_norms: Option<&[Norm; 2]>,
     ) -> Result<States, NnError> {
+        if head_norms.is_some() {
+            return Err(unsupported("a model with norms of queries and keys"));
+        }
         let (shape, hidden) = (*attention, attention.hidden());
         let step = tape.begin();
         let mut values = vec![0.0; batch.sequences.tokens() * hidden];

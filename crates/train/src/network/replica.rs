@@ -226,11 +226,15 @@ impl Backend for OnDevice {
         batch: &Batch,
         tables: &[Tensor],
         norm: &CandleNorm,
-    ) -> Result<Tensor, NnError> {
+        placement: NormPlacement,
+    ) -> Result<Stream<Tensor>, NnError> {
+        if placement != NormPlacement::After {
+            return Err(unsupported("a model with norms before attention"));
+        }
         pass.sequences = batch.sequences.clone();
         let step = pass.masks.begin();
-        let x = self.candle.embed(&mut (), &batch.rows, tables, norm)?;
-        pass.drop_out(Rate::Hidden, step, x)
+        let stream = self.candle.embed(&mut (), &batch.rows, tables, norm, placement)?;
+        Ok(pass.drop_out(Rate::Hidden, step, stream.residual)?.into())
     }
 
     fn project(
@@ -272,9 +276,10 @@ impl Backend for OnDevice {
         qkv: Tensor,
         batch: &Batch,
         attention: &CandleAttention,
+        head_norms: Option<&[CandleNorm; 2]>,
     ) -> Result<Tensor, NnError> {
         let step = pass.masks.begin();
-        attention.forward(&qkv, &batch.rows, |weights, sequences| {
+        attention.forward(&qkv, &batch.rows, head_norms, |weights, sequences| {
             let elements = weights.elem_count() / sequences.len().max(1);
             let sequences = sequences.iter().map(|&sequence| (sequence, elements));
             pass.multiply(Rate::Attention, step, weights, sequences)

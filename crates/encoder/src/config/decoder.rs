@@ -1,0 +1,156 @@
+//! Decoders as encoders: LLaMA (Touvron et al. 2023, section 2.2) and its descendants Mistral, Qwen2 and Qwen3.
+
+use serde::Deserialize;
+use serde_json::Value;
+use toller_checkpoint::ModelType;
+use toller_nn::NormPlacement;
+
+use super::rope::theta_of;
+use super::{
+    AttentionConfig, LocalAttention, LocalLayers, Names, NormConfig, Positions, Refusal, TransformerConfig,
+    local_layers, names, yes,
+};
+
+/// config.json; the defaults are transformers'.
+#[derive(Deserialize)]
+struct Raw {
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    /// All heads, if there are no others.
+    num_key_value_heads: Option<usize>,
+    head_dim: Option<usize>,
+    #[serde(default = "silu")]
+    hidden_act: String,
+    max_position_embeddings: usize,
+    #[serde(default = "epsilon")]
+    rms_norm_eps: f64,
+    #[serde(default)]
+    attention_bias: bool,
+    #[serde(default)]
+    mlp_bias: bool,
+    /// Since transformers 5.
+    rope_parameters: Option<Value>,
+    /// Before.
+    rope_theta: Option<f64>,
+    rope_scaling: Option<Value>,
+    /// Whether a token sees only those before it.
+    #[serde(default = "yes")]
+    is_causal: bool,
+    #[serde(default)]
+    use_sliding_window: bool,
+    /// Tokens that a local layer sees, the token itself included.
+    sliding_window: Option<usize>,
+    /// Since transformers 5: the kind of each layer.
+    layer_types: Option<Vec<String>>,
+    /// Before: layers from this number on are local.
+    #[serde(default = "max_window_layers")]
+    max_window_layers: usize,
+}
+
+fn silu() -> String {
+    "silu".to_owned()
+}
+
+fn epsilon() -> f64 {
+    1e-6
+}
+
+fn max_window_layers() -> usize {
+    28
+}
+
+/// What distinguishes the descendants.
+struct Descendant {
+    names: Names,
+    /// Whether queries, keys and values have a bias, and whether the attention's output has one.
+    bias: [bool; 2],
+    mlp_bias: bool,
+    /// The size of a head that the configuration leaves open, if it is not the width divided by the heads.
+    head_size: Option<usize>,
+    /// The window of local layers.
+    window: Option<usize>,
+}
+
+impl Descendant {
+    fn new(model_type: ModelType, raw: &Raw) -> Self {
+        let plain = Self {
+            names: names::LLAMA,
+            bias: [raw.attention_bias; 2],
+            mlp_bias: false,
+            head_size: None,
+            window: raw.sliding_window.filter(|_| raw.use_sliding_window),
+        };
+        match model_type {
+            ModelType::Mistral => Self { bias: [false; 2], window: raw.sliding_window, ..plain },
+            ModelType::Qwen2 => Self { bias: [true, false], ..plain },
+            ModelType::Qwen3 => Self { names: names::QWEN3, head_size: Some(128), ..plain },
+            _ => Self { mlp_bias: raw.mlp_bias, window: None, ..plain },
+        }
+    }
+}
+
+pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfig, Refusal> {
+    let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
+    let Descendant { names, bias: [qkv_bias, output_bias], mlp_bias, head_size, window } =
+        Descendant::new(model_type, &raw);
+    let theta = theta_of(raw.rope_scaling.as_ref(), raw.rope_theta.unwrap_or(10_000.0))?;
+    let theta = theta_of(raw.rope_parameters.as_ref(), theta)?;
+    let local = match window {
+        None => None,
+        Some(0) => return Err(Refusal::Invalid("sliding_window is 0".to_owned())),
+        Some(window) => Some(LocalAttention {
+            reach: window - 1,
+            theta,
+            layers: match (&raw.layer_types, model_type) {
+                (_, ModelType::Mistral) => LocalLayers::From(0),
+                (Some(types), _) => LocalLayers::Listed(local_layers(types, raw.num_hidden_layers)?),
+                (None, _) => LocalLayers::From(raw.max_window_layers),
+            },
+        }),
+    };
+    let (hidden, heads) = (raw.hidden_size, raw.num_attention_heads);
+    let attention = match raw.head_dim.or(head_size) {
+        Some(head_size) => AttentionConfig::of_heads(heads, head_size),
+        None => AttentionConfig::dividing(hidden, heads)?,
+    };
+    Ok(TransformerConfig {
+        model_type,
+        names,
+        other_names: None,
+        vocabulary: raw.vocab_size,
+        hidden,
+        embedding: hidden,
+        layers: raw.num_hidden_layers,
+        intermediate: raw.intermediate_size,
+        activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,
+        attention: AttentionConfig {
+            key_heads: raw.num_key_value_heads.unwrap_or(heads),
+            qkv_bias,
+            output_bias,
+            is_causal: raw.is_causal,
+            rotary_theta: Some(theta),
+            local,
+            ..attention
+        },
+        up_bias: mlp_bias,
+        down_bias: mlp_bias,
+        norm: NormConfig {
+            epsilon: raw.rms_norm_eps,
+            bias: false,
+            centers: false,
+            placement: NormPlacement::Before,
+            first_placement: NormPlacement::Before,
+        },
+        max_positions: raw.max_position_embeddings,
+        positions: Positions::Rotary,
+        token_types: 0,
+        task_types: 0,
+        projection: None,
+        prefix: None,
+        is_classifier: false,
+        classifies_tokens: false,
+    })
+}
