@@ -63,6 +63,11 @@ architectures! {
     modernbert_with_all_that_its_new_form_says: "modernbert-biases";
     nomic_bert_of_transformers: "nomic-bert";
     nomic_bert_of_its_authors: "nomic-bert-original";
+    qwen3_with_wide_heads_and_shared_keys: "qwen3";
+    qwen3_with_local_layers_and_biases: "qwen3-local";
+    qwen2_that_sees_both_ways: "qwen2-both-ways";
+    mistral_with_windows: "mistral";
+    llama_with_biases: "llama";
 }
 
 fn copy_of(name: &str) -> Copy {
