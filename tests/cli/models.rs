@@ -142,6 +142,11 @@ fn verify_knows_every_architecture_and_every_step_after_it() {
         "models/mpnet --pooling mean_sqrt_len_tokens",
         "models/nomic-bert",
         "models/nomic-bert-original",
+        "models/qwen3 --pooling lasttoken",
+        "models/qwen3-local",
+        "models/qwen2-both-ways",
+        "models/mistral --pooling lasttoken",
+        "models/llama",
         "models/roberta --pooling weightedmean --prompt the --dim 5",
     ] {
         let found = workspace.runs(&format!("verify --model {flags} --json --quiet")).json();
@@ -154,7 +159,7 @@ fn verify_knows_cross_encoders() {
     let workspace = Workspace::new();
     workspace.add_fixture("cross-encoders");
     for name in [
-        "bert", "camembert", "distilbert", "modernbert-cls", "modernbert-mean", "mpnet", "roberta",
+        "bert", "camembert", "distilbert", "modernbert-cls", "modernbert-mean", "mpnet", "qwen3", "roberta",
         "xlm-roberta",
     ] {
         let found = workspace.toller(&format!("verify --model cross-encoders/{name} --json --quiet"));

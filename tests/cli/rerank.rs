@@ -150,6 +150,16 @@ fn identifiers_are_checked_before_there_are_scores() {
 }
 
 #[test]
+fn queries_that_are_too_long_are_found_before_there_are_scores() {
+    let workspace = workspace();
+    let long = "where is the sea and the river ".repeat(40);
+    workspace.write("queries.tsv", format!("q1\twhat do tollers do\nq2\t{long}\n"));
+    let failed = workspace.toller(&format!("{RERANK} --output out.run"));
+    failed.fails(1, &["the hits of 1 query, the first of them \"q2\"", "--truncation longest_first"]);
+    workspace.runs(&format!("{RERANK} --output out.run --truncation longest_first"));
+}
+
+#[test]
 fn windows_are_aggregated() {
     let workspace = workspace();
     let rerank = |flags: &str| {

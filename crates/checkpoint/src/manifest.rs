@@ -13,16 +13,19 @@ macro_rules! manifests {
 
 /// Every manifest of `models/`: the name, and the file.
 pub const MANIFESTS: &[(&str, &str)] = manifests![
-    "all-MiniLM-L6-v2", "bert-base-chinese", "bert-base-multilingual-cased", "bge-base-en-v1.5",
-    "bge-large-en-v1.5", "bge-small-en-v1.5", "chinese-bert-wwm-ext", "chinese-macbert-base",
-    "chinese-roberta-wwm-ext", "contriever", "contriever-msmarco", "dpr-ctx_encoder-multiset-base",
-    "dpr-ctx_encoder-single-nq-base", "dpr-question_encoder-multiset-base",
-    "dpr-question_encoder-single-nq-base", "e5-base-v2", "e5-large-v2", "e5-small-v2", "ernie-1.0-base-zh",
+    "Qwen3-Embedding-0.6B", "Qwen3-Embedding-4B", "Qwen3-Embedding-8B", "all-MiniLM-L6-v2",
+    "bert-base-chinese", "bert-base-multilingual-cased", "bge-base-en-v1.5", "bge-base-zh-v1.5",
+    "bge-large-en-v1.5", "bge-large-zh-v1.5", "bge-small-en-v1.5", "bge-small-zh-v1.5",
+    "chinese-bert-wwm-ext", "chinese-macbert-base", "chinese-roberta-wwm-ext", "contriever",
+    "contriever-msmarco", "dpr-ctx_encoder-multiset-base", "dpr-ctx_encoder-single-nq-base",
+    "dpr-question_encoder-multiset-base", "dpr-question_encoder-single-nq-base", "e5-base", "e5-base-v2",
+    "e5-large", "e5-large-v2", "e5-mistral-7b-instruct", "e5-small", "e5-small-v2", "ernie-1.0-base-zh",
     "ernie-3.0-base-zh", "gte-base", "gte-large", "gte-small", "mcontriever-msmarco", "mdpr-passage-nq",
     "mdpr-question-nq", "mdpr-tied-pft-msmarco", "mdpr-tied-pft-msmarco-ft-all", "ms-marco-MiniLM-L12-v2",
     "ms-marco-MiniLM-L6-v2", "multilingual-e5-base", "multilingual-e5-large", "multilingual-e5-small",
-    "realm-cc-news-pretrained-embedder", "rocketqa-v1-marco-ce", "rocketqa-v1-marco-de", "rocketqa-v1-nq-ce",
-    "rocketqa-v1-nq-de", "rocketqa-v2-marco-de", "rocketqa-zh-dureader-ce", "rocketqa-zh-dureader-ce-v2",
+    "nomic-embed-text-v1", "nomic-embed-text-v1.5", "realm-cc-news-pretrained-embedder",
+    "rocketqa-v1-marco-ce", "rocketqa-v1-marco-de", "rocketqa-v1-nq-ce", "rocketqa-v1-nq-de",
+    "rocketqa-v2-marco-de", "rocketqa-zh-dureader-ce", "rocketqa-zh-dureader-ce-v2",
     "rocketqa-zh-dureader-de", "rocketqa-zh-dureader-de-v2",
 ];
 

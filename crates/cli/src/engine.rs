@@ -127,7 +127,7 @@ impl Narrator {
                 let origin = match &source.origin {
                     Origin::Directory => String::new(),
                     Origin::Known(model) => format!(", known as {}", model.name),
-                    Origin::Hub { id, commit } => format!(", {id} at {commit}"),
+                    Origin::Hub { id, commit, .. } => format!(", {id} at {commit}"),
                 };
                 ui.detail(format!("model: {}{origin}", source.directory.display()));
             }

@@ -10,6 +10,7 @@ use toller_tokenizer::TokenizerError;
 use crate::compute::Compute;
 use crate::config::NewPrefix;
 use crate::layout::Layout;
+use crate::modules::Module;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
 use crate::titles::TitleMode;
@@ -81,6 +82,11 @@ impl DualEncoder {
         let mut fingerprint = Fingerprint::new();
         let read = |directory: &Path, known: Option<&KnownModel>| {
             let mut layout = Layout::read(directory)?;
+            if let Some(Module::Dense { folder, config }) = layout.modules.last()
+                && config.gives_scores
+            {
+                return Err(EncoderError::Classifier { path: folder.join("config.json") });
+            }
             if let Some(known) = known {
                 layout.complete(known, options.pooling.is_some(), directory)?;
             }

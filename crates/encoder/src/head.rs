@@ -137,7 +137,7 @@ impl<B: Backend> Head<B> {
                 let bias = bias.transpose()?;
                 check_all_taken(&parameters, folder)?;
                 let (source, tensors) = ((&parameters, "linear"), (&weight, bias.as_ref()));
-                self.push_dense(backend, source, tensors, config.activation_function, fingerprint)
+                self.push_dense(backend, source, tensors, config.activation, fingerprint)
             }
             Module::LayerNorm { folder, config } => {
                 self.check_inputs(config.dimension, folder)?;

@@ -64,12 +64,14 @@ impl Layout {
         ];
         for (name, role, what) in roles {
             let Some(prompt) = known.prompts.get(name) else { continue };
-            match self.prompt(prompt_names(role)) {
+            let names = prompt_names(role);
+            match self.prompt(names) {
                 Some(said) if said == prompt => {}
                 Some(said) if !said.is_empty() => {
                     return Err(contradiction(what, format!("{said:?}"), format!("{prompt:?}")));
                 }
-                _ => drop(self.prompts.insert(name.to_owned(), prompt.clone())),
+                // Under the name that is looked for first: an empty prompt may be there.
+                _ => drop(self.prompts.insert(names[0].to_owned(), prompt.clone())),
             }
         }
         Ok(())
@@ -95,10 +97,11 @@ mod tests {
 
     use toller_nn::Pooling;
 
-    use crate::EncoderError;
+    use crate::dual_encoder::prompt_names;
     use crate::layout::Layout;
     use crate::modules::Module;
     use crate::titles::TitleMode;
+    use crate::{EncoderError, Role};
     use toller_checkpoint::KnownModel;
 
     fn e5() -> KnownModel {
@@ -122,6 +125,18 @@ mod tests {
         assert_eq!(layout.titles, Some(TitleMode::Pair));
         assert_eq!(layout.prompt(&["query"]), Some("query: "));
         assert_eq!(layout.prompt(&["passage"]), None);
+        Ok(())
+    }
+
+    /// sentence-transformers writes both names for a model without prompts.
+    #[test]
+    fn empty_prompts_are_completed() -> Result<(), Box<dyn std::error::Error>> {
+        let (folder, mut layout) = plain()?;
+        layout.prompts.extend([("query".to_owned(), String::new()), ("document".to_owned(), String::new())]);
+        let text = "source = \"org/e5\"\n[prompts]\nquery = \"query: \"\npassage = \"passage: \"\n";
+        layout.complete(&KnownModel::parse("e5", text)?, false, folder.path())?;
+        assert_eq!(layout.prompt(prompt_names(Role::Query)), Some("query: "));
+        assert_eq!(layout.prompt(prompt_names(Role::Passage)), Some("passage: "));
         Ok(())
     }
 

@@ -152,6 +152,12 @@ impl Layout {
                 }
                 "Dense" if layout.pooling.is_some() => {
                     let config = DenseConfig::read(&folder)?;
+                    if config.gives_scores && index + 1 < entries.len() {
+                        let what = "a module after a Dense module of \"scores\"";
+                        let supported = "scores at the end";
+                        let path = directory.join("modules.json");
+                        return Err(ModelError::unsupported(path, what, supported).into());
+                    }
                     layout.modules.push(Module::Dense { folder, config });
                 }
                 "LayerNorm" if layout.pooling.is_some() => {
@@ -263,10 +269,15 @@ impl Layout {
         Ok(if uses_types { tokenizer } else { tokenizer.without_token_types(fingerprint) })
     }
 
-    /// The prompt under the first of these names that the model has, else its default one.
+    /// The prompt under the first of these names that the model has. As in sentence-transformers, its default one is not
+    /// for texts with a role.
     pub(crate) fn prompt(&self, names: &[&str]) -> Option<&str> {
-        let named = names.iter().find_map(|name| self.prompts.get(*name));
-        named.or_else(|| self.prompts.get(self.default_prompt.as_ref()?)).map(String::as_str)
+        names.iter().find_map(|name| self.prompts.get(*name)).map(String::as_str)
+    }
+
+    /// The model's default prompt.
+    pub(crate) fn prompt_by_default(&self) -> Option<&str> {
+        self.prompts.get(self.default_prompt.as_ref()?).map(String::as_str)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 use toller_checkpoint::{ModelError, required_json};
-use toller_nn::{Activation, Pooling};
+use toller_nn::{Activation, Pooling, UnknownActivation};
 
 /// A module after the pooling.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,37 +19,61 @@ pub(crate) enum Module {
     Normalize,
 }
 
-/// `config.json` of sentence-transformers' Dense module.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// sentence-transformers' Dense module.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DenseConfig {
     pub(crate) in_features: usize,
     pub(crate) out_features: usize,
-    #[serde(default = "yes")]
     pub(crate) bias: bool,
-    #[serde(default = "tanh", deserialize_with = "activation")]
-    pub(crate) activation_function: Activation,
+    pub(crate) activation: Activation,
+    /// Whether the results are the scores of a cross-encoder, and not vectors.
+    pub(crate) gives_scores: bool,
+}
+
+/// Its `config.json`.
+#[derive(Deserialize)]
+struct RawDense {
+    in_features: usize,
+    out_features: usize,
+    #[serde(default = "yes")]
+    bias: bool,
+    #[serde(default = "tanh")]
+    activation_function: String,
     #[serde(default)]
     use_residual: bool,
     module_input_name: Option<String>,
     module_output_name: Option<String>,
 }
 
+/// The names that Dense modules give to vectors and to scores.
+const VECTORS: &str = "sentence_embedding";
+const SCORES: &str = "scores";
+
 impl DenseConfig {
     pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join("config.json");
-        let config: Self = required_json(&path)?;
-        if config.use_residual {
+        let raw: RawDense = required_json(&path)?;
+        if raw.use_residual {
             return Err(ModelError::unsupported(path, "use_residual", "Dense modules without a residual"));
         }
-        let names = [&config.module_input_name, &config.module_output_name];
-        let other = names.into_iter().flatten().find(|name| *name != "sentence_embedding").cloned();
-        match other {
-            None => Ok(config),
-            Some(name) => {
-                let what = format!("a Dense module of {name:?}");
-                Err(ModelError::unsupported(path, what, "\"sentence_embedding\""))
-            }
+        let [input, output] = [raw.module_input_name, raw.module_output_name]
+            .map(|name| name.unwrap_or_else(|| VECTORS.to_owned()));
+        let refused = (input != VECTORS).then_some(&input);
+        if let Some(name) = refused.or_else(|| (output != VECTORS && output != SCORES).then_some(&output)) {
+            let supported = format!("{VECTORS:?}, and at the end {SCORES:?}");
+            return Err(ModelError::unsupported(path, format!("a Dense module of {name:?}"), supported));
         }
+        let activation = raw.activation_function.parse().map_err(|error: UnknownActivation| {
+            let what = format!("the activation function {:?} of a Dense module", error.0);
+            ModelError::unsupported(&path, what, Activation::NAMES)
+        })?;
+        Ok(Self {
+            in_features: raw.in_features,
+            out_features: raw.out_features,
+            bias: raw.bias,
+            activation,
+            gives_scores: output == SCORES,
+        })
     }
 }
 
@@ -64,12 +88,8 @@ fn yes() -> bool {
 }
 
 /// sentence-transformers' own default is tanh.
-fn tanh() -> Activation {
-    Activation::Tanh
-}
-
-fn activation<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Activation, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+fn tanh() -> String {
+    "tanh".to_owned()
 }
 
 /// `config.json` of sentence-transformers' Pooling module.

@@ -35,6 +35,11 @@ pub(super) fn find(name: &str) -> Result<Option<KnownModel>, ResolveError> {
     Ok(known_models()?.into_iter().find(|model| model.name == name || model.source.as_deref() == Some(name)))
 }
 
+/// What is known of the models of a repository on the hub, whichever its revision.
+pub(super) fn of_repo(id: &str) -> Result<Option<KnownModel>, ResolveError> {
+    Ok(known_models()?.into_iter().find(|model| model.source.as_deref() == Some(id)))
+}
+
 /// The known names that are similar to `asked`, the most similar first: at most three, and only those that
 /// differ in at most half of the letters.
 pub(super) fn nearest(asked: &str) -> Vec<&'static str> {

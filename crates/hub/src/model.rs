@@ -27,8 +27,8 @@ impl ModelSource {
     #[must_use]
     pub fn known(&self) -> Option<Box<KnownModel>> {
         match &self.origin {
-            Origin::Known(model) => Some(model.clone()),
-            Origin::Directory | Origin::Hub { .. } => None,
+            Origin::Known(known) | Origin::Hub { known: Some(known), .. } => Some(known.clone()),
+            Origin::Directory | Origin::Hub { known: None, .. } => None,
         }
     }
 }
@@ -46,6 +46,8 @@ pub enum Origin {
         id: String,
         /// The commit.
         commit: String,
+        /// What is known of the model beyond its files, of any revision.
+        known: Option<Box<KnownModel>>,
     },
 }
 
@@ -90,7 +92,8 @@ pub fn resolve_model(
         Ok(repo) => {
             let snapshot = snapshot(&repo, options, &mut looked, on_event)
                 .map_err(|error| not_found(name, looked, error))?;
-            let origin = Origin::Hub { id: repo.id, commit: snapshot.commit };
+            let known = known::of_repo(&repo.id)?.map(Box::new);
+            let origin = Origin::Hub { id: repo.id, commit: snapshot.commit, known };
             Ok(ModelSource { directory: snapshot.directory, origin })
         }
         Err(reason) => {

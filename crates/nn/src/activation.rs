@@ -26,10 +26,7 @@ pub enum Activation {
 
 /// A name that is not a known activation function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown activation function {0:?}; known are gelu, gelu_new (gelu_pytorch_tanh, gelu_fast), relu, silu (swish), \
-     tanh, sigmoid and identity"
-)]
+#[error("unknown activation function {0:?}; known are {names}", names = Activation::NAMES)]
 pub struct UnknownActivation(pub String);
 
 impl FromStr for Activation {
@@ -55,6 +52,10 @@ impl FromStr for Activation {
 }
 
 impl Activation {
+    /// The known names, for a message.
+    pub const NAMES: &str =
+        "gelu, gelu_new (gelu_pytorch_tanh, gelu_fast), relu, silu (swish), tanh, sigmoid and identity";
+
     /// The name in Hugging Face configurations.
     #[must_use]
     pub fn name(self) -> &'static str {

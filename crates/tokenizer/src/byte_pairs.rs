@@ -5,7 +5,7 @@ use std::path::Path;
 use tokenizers::models::bpe::{BPE, Merges};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::processors::roberta::RobertaProcessing;
-use toller_checkpoint::{Fingerprint, ModelError, read_text, required_json};
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_text, required_json};
 
 use super::TokenizerConfig;
 use super::special::{ROBERTA, Specials};
@@ -15,8 +15,14 @@ use crate::TokenizerError;
 pub(super) fn byte_pairs(
     vocabulary_path: &Path,
     config: &TokenizerConfig,
+    model_type: ModelType,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
+    if [ModelType::Llama, ModelType::Mistral, ModelType::Qwen2, ModelType::Qwen3].contains(&model_type) {
+        let what = format!("a vocabulary of byte pairs with model_type {:?}", model_type.name());
+        let supported = format!("tokenizer.json; {}", super::CONVERT);
+        return Err(ModelError::unsupported(vocabulary_path, what, supported).into());
+    }
     let merges_path = vocabulary_path.with_file_name("merges.txt");
     let vocabulary: std::collections::BTreeMap<String, u32> = required_json(vocabulary_path)?;
     let text = read_text(&merges_path)?;

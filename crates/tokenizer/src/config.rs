@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokenizers::normalizers::bert::BertNormalizer;
 use tokenizers::{AddedToken, NormalizerWrapper, PreTokenizerWrapper, TruncationDirection};
-use toller_checkpoint::{ModelError, read_json};
+use toller_checkpoint::{ModelError, ModelType, read_json};
 
 use crate::TokenizerError;
 
@@ -114,22 +114,29 @@ impl TokenizerConfig {
         }
     }
 
-    /// Lets the flags overrule the normalizer of a `tokenizer.json`, as transformers does for BERT.
-    pub(super) fn correct_normalizer(&self, tokenizer: &mut tokenizers::Tokenizer) -> Result<(), String> {
-        if self.is_generic() {
-            return Ok(());
+    /// Lets the flags overrule the normalizer of a `tokenizer.json`, as transformers does for BERT: a flag that is not
+    /// there has the class's default. Returns whether such a default changes the normalizer.
+    pub(super) fn correct_normalizer(
+        &self,
+        tokenizer: &mut tokenizers::Tokenizer,
+        model_type: ModelType,
+    ) -> Result<bool, String> {
+        // ModernBERT's tokenizer is of a generic class.
+        if self.is_generic() || (self.class().is_none() && model_type == ModelType::ModernBert) {
+            return Ok(false);
         }
         let Some(NormalizerWrapper::BertNormalizer(normalizer)) = tokenizer.get_normalizer() else {
-            return Ok(());
+            return Ok(false);
         };
-        let corrected = BertNormalizer::new(
-            normalizer.clean_text,
-            self.tokenize_chinese_chars.unwrap_or(normalizer.handle_chinese_chars),
-            self.strip_accents.or(normalizer.strip_accents),
-            self.do_lower_case.unwrap_or(normalizer.lowercase),
-        );
+        let clean_text = normalizer.clean_text;
+        let chinese = self.tokenize_chinese_chars.unwrap_or(true);
+        let lowercase = self.do_lower_case.unwrap_or(true);
+        let corrected = BertNormalizer::new(clean_text, chinese, self.strip_accents, lowercase);
+        let by_defaults = (self.tokenize_chinese_chars.is_none() && !normalizer.handle_chinese_chars)
+            || (self.strip_accents.is_none() && normalizer.strip_accents.is_some())
+            || (self.do_lower_case.is_none() && !normalizer.lowercase);
         tokenizer.with_normalizer(Some(corrected)).map_err(|error| error.to_string())?;
-        Ok(())
+        Ok(by_defaults)
     }
 
     /// Lets `add_prefix_space` overrule the words of a `tokenizer.json`, as transformers does for RoBERTa.
@@ -164,10 +171,14 @@ impl TokenizerConfig {
         self.other.get("word_tokenizer_type")?.as_str()
     }
 
-    /// `additional_special_tokens`, which newer files call `extra_special_tokens`.
+    /// `additional_special_tokens`, which newer files call `extra_special_tokens`, and where they may have names.
     pub(super) fn additional_tokens(&self) -> Vec<AddedToken> {
         let lists = ["additional_special_tokens", "extra_special_tokens"];
-        let tokens = lists.iter().filter_map(|name| self.other.get(*name)?.as_array()).flatten();
+        let tokens = lists.iter().filter_map(|name| self.other.get(*name)).flat_map(|found| match found {
+            Value::Array(tokens) => tokens.iter().collect(),
+            Value::Object(by_name) => by_name.values().collect(),
+            _ => Vec::new(),
+        });
         tokens.filter_map(|token| added_token(token, true)).collect()
     }
 }

@@ -63,14 +63,11 @@ impl Tokenizer {
 
     /// All tokens of a text with their places, with or without special tokens. Nothing is cut.
     pub fn inspect(&self, text: &str, special_tokens: bool) -> Result<Vec<TokenInText>, TokenizerError> {
-        let lowered = self.lowercase.then(|| Lowered::of(text));
-        let encoded = lowered.as_ref().map_or(text, |lowered| &lowered.text);
-        let found = self.inner.encode(encoded, special_tokens).map_err(library_error)?;
+        let found = self.inner.encode(text, special_tokens).map_err(library_error)?;
         let token = |at: usize| {
             let (start, end) = found.get_offsets()[at];
             let is_special = found.get_special_tokens_mask()[at] != 0;
-            let place = || lowered.as_ref().map_or(start..end, |lowered| lowered.original(start..end));
-            let bytes = (!is_special).then(place);
+            let bytes = (!is_special).then_some(start..end);
             let of_text = bytes.clone().and_then(|bytes| text.get(bytes));
             let text = of_text.unwrap_or(&found.get_tokens()[at]).to_owned();
             TokenInText { id: found.get_ids()[at], text, is_special, bytes }
@@ -81,58 +78,5 @@ impl Tokenizer {
     /// The text of tokens.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<String, TokenizerError> {
         self.inner.decode(ids, skip_special_tokens).map_err(library_error)
-    }
-}
-
-/// A text in lower case, and where each of its characters came from.
-struct Lowered {
-    text: String,
-    /// For each character of the original: where it begins in the lowered text and in the original. The last
-    /// entry is the end of both.
-    starts: Vec<(usize, usize)>,
-}
-
-impl Lowered {
-    fn of(original: &str) -> Self {
-        let (text, mut at) = (original.to_lowercase(), 0);
-        let mut starts = Vec::with_capacity(original.len() + 1);
-        for (start, c) in original.char_indices() {
-            starts.push((at, start));
-            // The only letter that depends on its neighbours, the final sigma, is as long as the other one.
-            at += c.to_lowercase().map(char::len_utf8).sum::<usize>();
-        }
-        starts.push((at, original.len()));
-        Self { text, starts }
-    }
-
-    /// The bytes of the original that became these bytes.
-    fn original(&self, bytes: Range<usize>) -> Range<usize> {
-        let first = self.starts.partition_point(|(lowered, _)| *lowered <= bytes.start).saturating_sub(1);
-        let end = self.starts.partition_point(|(lowered, _)| *lowered < bytes.end);
-        let place =
-            |at: usize| self.starts.get(at).or(self.starts.last()).map_or(0, |(_, original)| *original);
-        place(first)..place(end).max(place(first))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::Lowered;
-
-    #[test]
-    fn places_in_a_lowered_text_are_those_of_the_original() {
-        let original = "\u{130}\u{130} a B \u{212a} \u{39f}\u{3a3}";
-        let lowered = Lowered::of(original);
-        assert_eq!(lowered.text, original.to_lowercase());
-        let place = |part: &str| {
-            let start = lowered.text.find(part).unwrap();
-            &original[lowered.original(start..start + part.len())]
-        };
-        assert_eq!([place("a"), place("b"), place("k")], ["a", "B", "\u{212a}"]);
-        assert_eq!(place("\u{3bf}\u{3c2}"), "\u{39f}\u{3a3}");
-        assert_eq!(place("i"), "\u{130}", "the first of the two characters that it became");
-        assert_eq!(lowered.original(lowered.text.len()..lowered.text.len()), original.len()..original.len());
     }
 }

@@ -17,7 +17,8 @@ mod wordpiece;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokenizers::TruncationDirection;
+use tokenizers::normalizers::{Lowercase, Sequence};
+use tokenizers::{NormalizerWrapper, TruncationDirection};
 
 pub use self::config::TokenizerConfig;
 pub use self::error::TokenizerError;
@@ -48,13 +49,12 @@ pub struct Tokenizer {
     max_length: usize,
     /// The side on which texts are cut.
     side: TruncationDirection,
-    /// Whether texts are lower-cased first (`do_lower_case` of sentence_bert_config.json).
-    lowercase: bool,
 }
 
 impl Tokenizer {
     /// Loads the tokenizer of a folder for a model of that type. Texts are truncated to `max_length`
-    /// tokens, special tokens included.
+    /// tokens, special tokens included. With `lowercase` (`do_lower_case` of sentence_bert_config.json) they are
+    /// lowered first, except for the special tokens in them.
     pub fn load(
         folder: &Path,
         config: &TokenizerConfig,
@@ -71,6 +71,9 @@ impl Tokenizer {
             fingerprint.value("special tokens in texts", b"split");
             inner.set_encode_special_tokens(true);
         }
+        if lowercase {
+            lower(&mut inner).map_err(library_error)?;
+        }
         inner.with_padding(None);
         inner.with_truncation(None).map_err(library_error)?;
         let template = Template::of(&inner).map_err(library_error)?;
@@ -82,7 +85,6 @@ impl Tokenizer {
             template,
             max_length,
             side,
-            lowercase,
         })
     }
 
@@ -114,6 +116,11 @@ impl Tokenizer {
     /// Checks that there is room for texts in a pair.
     pub fn check_pairs(&self) -> Result<(), TokenizerError> {
         room(self.max_length, self.template.pair_specials()).map(drop)
+    }
+
+    /// The special token that every pair ends in, if there is one.
+    pub fn last_of_pairs(&self) -> Option<u32> {
+        self.template.last_of_pairs()
     }
 
     /// The tokens of a text as a whole input, special tokens included.
@@ -226,13 +233,6 @@ impl Tokenizer {
     ) -> Result<TokenizedText, TokenizerError> {
         let (mut ids, mut len) = (Vec::new(), 0);
         for segment in self.cuts.segments(text, enough) {
-            let lowered;
-            let segment = if self.lowercase {
-                lowered = segment.to_lowercase();
-                &lowered
-            } else {
-                segment
-            };
             let before = ids.len();
             // The last tokens are known only at the end.
             let wanted = if side == TruncationDirection::Right { enough - len } else { usize::MAX };
@@ -282,6 +282,27 @@ fn room(max_length: usize, specials: usize) -> Result<usize, TokenizerError> {
         asked: max_length,
         reason: format!("{specials} of them are special tokens, so nothing is left for the text"),
     })
+}
+
+/// Makes a tokenizer lower its texts, if it does not.
+fn lower(tokenizer: &mut tokenizers::Tokenizer) -> tokenizers::Result<()> {
+    let own = tokenizer.get_normalizer().cloned();
+    if own.as_ref().is_some_and(lowers) {
+        return Ok(());
+    }
+    let all = std::iter::once(NormalizerWrapper::from(Lowercase)).chain(own).collect();
+    tokenizer.with_normalizer(Some(Sequence::new(all)))?;
+    Ok(())
+}
+
+/// Whether a normalizer lowers texts.
+fn lowers(normalizer: &NormalizerWrapper) -> bool {
+    match normalizer {
+        NormalizerWrapper::Lowercase(_) => true,
+        NormalizerWrapper::BertNormalizer(normalizer) => normalizer.lowercase,
+        NormalizerWrapper::Sequence(parts) => parts.as_ref().iter().any(lowers),
+        _ => false,
+    }
 }
 
 fn library_error(error: tokenizers::Error) -> TokenizerError {

@@ -30,9 +30,9 @@ pub(super) fn open(
     };
     let path = folder.join(name);
     match name {
-        "tokenizer.json" => tokenizer_json(&path, config, fingerprint),
+        "tokenizer.json" => tokenizer_json(&path, config, model_type, fingerprint),
         "vocab.txt" => word_piece(&path, config, model_type, fingerprint),
-        "vocab.json" => byte_pairs(&path, config, fingerprint),
+        "vocab.json" => byte_pairs(&path, config, model_type, fingerprint),
         _ => sentence_piece(&path, config, model_type, fingerprint),
     }
 }
@@ -41,6 +41,7 @@ pub(super) fn open(
 fn tokenizer_json(
     path: &Path,
     config: &TokenizerConfig,
+    model_type: ModelType,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
     let bytes = read_file(path)?;
@@ -59,7 +60,9 @@ fn tokenizer_json(
     }
     fingerprint.json("tokenizer.json", &value);
     check_templates(&value["post_processor"]).map_err(problem)?;
-    config.correct_normalizer(&mut tokenizer).map_err(problem)?;
+    if config.correct_normalizer(&mut tokenizer, model_type).map_err(problem)? {
+        fingerprint.value("normalizer", b"by the class");
+    }
     if config.correct_prefix(&mut tokenizer) {
         fingerprint.value("prefix", b"corrected");
     }
@@ -126,6 +129,25 @@ mod tests {
     }
 
     #[test]
+    fn flags_that_are_missing_have_the_defaults_of_the_class() {
+        let folder = tempfile::tempdir().unwrap();
+        let cased = folder.path().join("cased.json");
+        let text = fs::read_to_string(repository("tests/fixtures/tiny-bert/tokenizer.json")).unwrap();
+        let mut json: Value = serde_json::from_str(&text).unwrap();
+        json["normalizer"] = json!({"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": false, "strip_accents": true, "lowercase": false});
+        fs::write(&cased, json.to_string()).unwrap();
+        let of = |config: Value, text: &str| ids(&cased, &config, text).unwrap();
+        let (by_default, fingerprint) = of(json!({}), "A River");
+        let explicit = json!({"do_lower_case": true, "tokenize_chinese_chars": true, "strip_accents": null});
+        assert_eq!(by_default, of(explicit.clone(), "A River").0);
+        assert_eq!(by_default, of(explicit, "a river").0);
+        let generic = json!({"tokenizer_class": "PreTrainedTokenizerFast"});
+        let (as_it_is, of_generic) = of(generic, "A River");
+        assert_ne!(by_default, as_it_is);
+        assert_ne!(fingerprint, of_generic);
+    }
+
+    #[test]
     fn a_blank_before_the_first_word_is_added_as_the_configuration_says() {
         let roberta = repository("tests/fixtures/cross-encoders/roberta");
         let tokenizer = open(
@@ -162,6 +184,11 @@ mod tests {
         assert_eq!(added.0.iter().filter(|id| **id == next).count(), 1, "the word alone: {:?}", added.0);
         assert_ne!(added.1, fingerprint);
         assert!(of(json!({"9999": river})).err().unwrap().to_string().contains("9999"));
+        // Tokens of the newer form may have names.
+        let named =
+            |extra: Value| ids(&bert, &json!({"extra_special_tokens": extra}), "rivers, river").unwrap().0;
+        assert_eq!(named(json!({"stream": "rivers"})), named(json!(["rivers"])));
+        assert_ne!(named(json!({"stream": "rivers"})), plain);
         // What the file has already changes nothing, whatever its number.
         let known = json!({"9999": {"content": "[MASK]", "special": true}});
         assert_eq!(of(known).unwrap(), (plain, fingerprint));

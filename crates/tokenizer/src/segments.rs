@@ -125,6 +125,13 @@ fn stays_off_blanks(token: &AddedToken) -> bool {
     !(token.rstrip || token.single_word || holds_blank_after_other(&token.content)) && normalizes_to_itself
 }
 
+/// Patterns of words that look, like GPT-2's, only at what follows: those of Qwen2 and of LLaMA 3, after GPT-4's. None
+/// has a blank after a letter or digit; with a letter or digit behind it, a blank begins a word or is one.
+const WORD_PATTERNS: [&str; 2] = [
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+];
+
 fn normalizes_locally(normalizer: &Value) -> bool {
     match kind(normalizer) {
         "" => normalizer.is_null(),
@@ -157,11 +164,17 @@ fn splits_at_blanks(pre_tokenizer: &Value) -> bool {
         "BertPreTokenizer" | "WhitespaceSplit" | "Whitespace" => true,
         "ByteLevel" => pre_tokenizer.get("use_regex") == Some(&Value::Bool(true)),
         "Metaspace" => pre_tokenizer.get("split") == Some(&Value::Bool(true)),
+        "Split" => {
+            let pattern = || pre_tokenizer.get("pattern")?.get("Regex")?.as_str();
+            let isolates = pre_tokenizer.get("behavior").and_then(Value::as_str) == Some("Isolated");
+            let inverts = pre_tokenizer.get("invert") != Some(&Value::Bool(false));
+            isolates && !inverts && pattern().is_some_and(|pattern| WORD_PATTERNS.contains(&pattern))
+        }
         // The pre-tokenizers after a split see one part at a time.
         "Sequence" => pre_tokenizer.get("pretokenizers").and_then(Value::as_array).is_some_and(|parts| {
             let known = [
                 "BertPreTokenizer", "WhitespaceSplit", "Whitespace", "ByteLevel", "Metaspace", "Punctuation",
-                "Digits",
+                "Digits", "Split",
             ];
             parts.first().is_some_and(splits_at_blanks)
                 && parts.iter().all(|part| known.contains(&kind(part)))

@@ -79,6 +79,14 @@ impl Template {
         count_specials(&self.pair)
     }
 
+    /// The special token after a pair.
+    pub(super) fn last_of_pairs(&self) -> Option<u32> {
+        match self.pair.last()? {
+            Slot::Special { id, .. } => Some(*id),
+            Slot::First { .. } | Slot::Second { .. } => None,
+        }
+    }
+
     /// One text with its special tokens.
     pub(super) fn compose(&self, text: &[u32]) -> Tokens {
         fill(&self.single, text, &[])

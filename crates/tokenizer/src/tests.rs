@@ -19,6 +19,7 @@ fn folders() -> Vec<PathBuf> {
     let in_repository = [
         "tiny-bert", "cross-encoders/bert", "cross-encoders/mpnet", "cross-encoders/roberta",
         "cross-encoders/modernbert-cls", "cross-encoders/xlm-roberta", "cross-encoders/camembert",
+        "models/qwen3",
     ]
     .map(|name| repository(&format!("tests/fixtures/{name}")));
     let golden = ["bert-ce", "ernie-ce", "mbert-dpr/ctx_encoder", "xlmr-ce"]
@@ -268,4 +269,37 @@ fn a_tokenizer_that_is_no_json_is_an_error() {
             Tokenizer::load(folder.path(), &config, 9, false, ModelType::Bert, &mut Fingerprint::new());
         assert!(loaded.is_err(), "byte {at}");
     }
+}
+
+/// As sentence-transformers does, which puts a normalizer in front.
+#[test]
+fn lowering_keeps_special_tokens() {
+    let folder = repository("tests/fixtures/cross-encoders/bert");
+    let config = TokenizerConfig::read(&folder).unwrap();
+    let load = |lowercase| {
+        let mut fingerprint = Fingerprint::new();
+        Tokenizer::load(&folder, &config, 64, lowercase, ModelType::Bert, &mut fingerprint).unwrap()
+    };
+    let (cased, lowered) = (load(false), load(true));
+    let ids = |tokenizer: &Tokenizer, text: &str| tokenizer.all_ids(text).unwrap();
+    let text = "The RIVER [SEP] and [MASK]";
+    assert_ne!(ids(&cased, text), ids(&cased, "the river [SEP] and [MASK]"));
+    assert_eq!(ids(&lowered, text), ids(&cased, "the river [SEP] and [MASK]"));
+    let places = lowered.inspect("The RIVER", false).unwrap();
+    assert_eq!(places.first().unwrap().text, "The");
+}
+
+#[test]
+fn byte_pairs_of_decoders_are_refused_without_their_own_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let roberta = repository("tests/fixtures/cross-encoders/roberta");
+    for name in ["vocab.json", "merges.txt"] {
+        std::fs::copy(roberta.join(name), folder.path().join(name)).unwrap();
+    }
+    let config = TokenizerConfig::read(folder.path()).unwrap();
+    let load =
+        |model_type| Tokenizer::load(folder.path(), &config, 64, false, model_type, &mut Fingerprint::new());
+    assert!(load(ModelType::Roberta).is_ok());
+    let error = load(ModelType::Qwen3).err().unwrap().to_string();
+    assert!(error.contains("\"qwen3\"") && error.contains("tokenizer.json"), "{error}");
 }

@@ -283,7 +283,7 @@ impl TransformerConfig {
         // Next to numbers of about one, more than that leaves vectors of zeros.
         if !(epsilon > 0.0 && epsilon < 1.0) {
             return Err(Refusal::Invalid(format!(
-                "the epsilon of the norms is {epsilon:?}, and not between 0 and 1"
+                "the epsilon of the norms (layer_norm_eps, rms_norm_eps) is {epsilon:?}, and not between 0 and 1"
             )));
         }
         let thetas = [self.attention.rotary_theta, self.attention.local.as_ref().map(|local| local.theta)];

@@ -17,6 +17,8 @@ pub(crate) struct ClassifierConfig {
     pub(crate) labels: Vec<String>,
     /// The Python class that sentence-transformers applies to the logits.
     pub(super) activation_class: Option<String>,
+    /// The padding token.
+    pub(super) pad: Option<u32>,
     /// ModernBERT's pooling, and its head's activation and bias.
     pub(super) pooling: Pooling,
     pub(super) activation: Activation,
@@ -31,6 +33,7 @@ struct Raw {
     sentence_transformers: Option<SentenceTransformers>,
     /// The same, before sentence-transformers 4.0.
     sbert_ce_default_activation_function: Option<String>,
+    pad_token_id: Option<u32>,
     classifier_pooling: Option<String>,
     classifier_activation: Option<String>,
     #[serde(default)]
@@ -72,6 +75,7 @@ impl ClassifierConfig {
                 .sentence_transformers
                 .and_then(|section| section.activation_fn)
                 .or(raw.sbert_ce_default_activation_function),
+            pad: raw.pad_token_id,
             pooling,
             activation: activation.parse().map_err(|error| problem(format!("{error}")))?,
             bias: raw.classifier_bias,

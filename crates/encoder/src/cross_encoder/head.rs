@@ -4,6 +4,7 @@ use std::path::Path;
 
 use toller_checkpoint::{Fingerprint, ModelError, ModelType, Parameters, Tensor};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
+use toller_tokenizer::Tokenizer;
 
 use super::config::ClassifierConfig;
 use super::{ClassifierPlan, FoundHead};
@@ -16,9 +17,9 @@ use crate::transformer::{Loader, new_layer};
 /// The standard deviation of new weights, as in transformers.
 const DEVIATION: f32 = 0.02;
 
-/// The plan of a head, before its weights are loaded.
+/// The head of a class of transformers, before its weights are loaded.
 #[derive(Clone, Copy)]
-pub(crate) struct HeadPlan {
+pub(crate) struct ClassifierHead {
     pub(crate) names: HeadNames,
     pub(crate) pooling: Pooling,
     pub(crate) activation: Activation,
@@ -57,7 +58,7 @@ const MODERNBERT: HeadNames =
 const LLAMA: HeadNames =
     HeadNames { dense: None, dense_is_inside: false, norm: None, output: "score", output_bias: false };
 
-impl HeadPlan {
+impl ClassifierHead {
     /// The head of a classifier of an architecture, if there are such classifiers.
     fn of(model_type: ModelType, classifier: &ClassifierConfig) -> Option<Self> {
         let (names, pooling, activation, bias) = match model_type {
@@ -87,6 +88,22 @@ impl HeadPlan {
             let supported = ModelType::names_that(|known| Self::of(known, classifier).is_some());
             ModelError::unsupported(config_path, what, supported).into()
         })
+    }
+
+    /// Refuses inputs that end in the padding token where the last token counts: transformers takes the last one that is
+    /// not the padding token.
+    pub(super) fn check_last_of_pairs(
+        &self,
+        tokenizer: &Tokenizer,
+        classifier: &ClassifierConfig,
+        config_path: &Path,
+    ) -> Result<(), ModelError> {
+        let pad = classifier.pad.filter(|_| self.pooling == Pooling::LastToken);
+        if pad.is_none() || pad != tokenizer.last_of_pairs() {
+            return Ok(());
+        }
+        let what = "a classifier of the last token, whose inputs end in the padding token (pad_token_id)";
+        Err(ModelError::unsupported(config_path, what, "another token at the end, or none"))
     }
 
     /// Loads the head of a classifier from the transformer's parameters: one state for a pair, a dense layer,
@@ -148,8 +165,12 @@ impl HeadPlan {
         let values = Matrix { values: weight.values(), rows: *labels, columns: hidden };
         let output = LinearParameters { weight: values, bias: bias.as_ref().map(Tensor::values) };
         head.push(Step::Dense(backend.linear(output, Place::Head)?, Activation::Identity), *labels);
-        let length = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-        let output_norms = weight.values().chunks_exact(hidden).map(length).collect();
-        Ok((head, FoundHead { output_norms, prefix, unexpected_tensors }))
+        Ok((head, FoundHead { output_norms: output_norms(&weight), prefix, unexpected_tensors }))
     }
+}
+
+/// The length of each row of the weight that makes the logits.
+pub(super) fn output_norms(weight: &Tensor) -> Vec<f64> {
+    let length = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+    weight.values().chunks_exact(weight.shape()[1]).map(length).collect()
 }

@@ -2,6 +2,7 @@
 
 mod config;
 mod head;
+mod module_head;
 mod score;
 
 use std::ops::ControlFlow;
@@ -12,7 +13,8 @@ use toller_nn::{Backend, Precision, Work};
 use toller_tokenizer::{PairTruncation, TokenizedText, Tokenizer, Tokens};
 
 pub(crate) use self::config::ClassifierConfig;
-use self::head::HeadPlan;
+use self::head::ClassifierHead;
+use self::module_head::ModuleHead;
 pub use self::score::ScoreActivation;
 pub(crate) use self::score::Scoring;
 use crate::EncoderError;
@@ -94,6 +96,12 @@ pub struct CrossEncoder {
     fingerprint: String,
 }
 
+/// The plan of a head, before its weights are loaded.
+enum HeadPlan {
+    Classifier(ClassifierHead),
+    Modules(ModuleHead),
+}
+
 /// The plan of a classifier, before its parameters are loaded.
 pub(crate) struct ClassifierPlan {
     folder: PathBuf,
@@ -113,7 +121,10 @@ impl Plan for ClassifierPlan {
         fingerprint: &mut Fingerprint,
     ) -> Result<(Network<B>, FoundHead), EncoderError> {
         Network::load(backend, &self.folder, &self.config, fingerprint, |backend, parameters, fingerprint| {
-            self.head.load(backend, self, parameters, fingerprint)
+            match &self.head {
+                HeadPlan::Classifier(head) => head.load(backend, self, parameters, fingerprint),
+                HeadPlan::Modules(head) => head.load(backend, &self.config, &parameters, fingerprint),
+            }
         })
     }
 }
@@ -145,7 +156,13 @@ impl CrossEncoder {
             layout = Layout::plain(&layout.transformer);
         }
         let folder = &layout.transformer;
-        if layout.pooling.is_some() || !layout.modules.is_empty() {
+        let modules = ModuleHead::of(&layout);
+        if modules.is_some() && options.new_head.is_some() {
+            let what = "training a cross-encoder that ends in modules";
+            let supported = "classifiers: ...ForSequenceClassification";
+            return Err(ModelError::unsupported(directory.join("modules.json"), what, supported).into());
+        }
+        if modules.is_none() && (layout.pooling.is_some() || !layout.modules.is_empty()) {
             let what = "scoring pairs with a dual encoder (its modules pool)";
             let supported = "cross-encoders, which end in a classifier";
             return Err(ModelError::unsupported(directory.join("modules.json"), what, supported).into());
@@ -159,6 +176,9 @@ impl CrossEncoder {
             return Err(ModelError::unsupported(config_path, what, supported).into());
         }
         let mut classifier = ClassifierConfig::read(&config_path)?;
+        if let Some(modules) = &modules {
+            classifier = classifier.with_new_labels(modules.labels());
+        }
         if let Some(class) = &layout.activation_class {
             classifier.activation_class = Some(class.clone());
         }
@@ -176,11 +196,18 @@ impl CrossEncoder {
         if token_types > 0 && token_type as usize >= token_types {
             return Err(EncoderError::TokenType { folder: folder.clone(), token_type, token_types });
         }
-        let prompt = options.prompt.as_deref().or(layout.prompt(&[])).unwrap_or_default().to_owned();
+        let prompt = options.prompt.as_deref().or(layout.prompt_by_default()).unwrap_or_default().to_owned();
         if !prompt.is_empty() {
             fingerprint.value("prompt", prompt.as_bytes());
         }
-        let head = HeadPlan::new(&config, &classifier, &config_path)?;
+        let head = match modules {
+            Some(modules) => HeadPlan::Modules(modules),
+            None => {
+                let head = ClassifierHead::new(&config, &classifier, &config_path)?;
+                head.check_last_of_pairs(&tokenizer, &classifier, &config_path)?;
+                HeadPlan::Classifier(head)
+            }
+        };
         let labels = classifier.labels.len();
         let architecture = new_head
             .map(|_| Architecture::of(config.model_type, "a new classifier for a model", &config_path))
@@ -210,7 +237,8 @@ impl CrossEncoder {
         })
     }
 
-    /// Whether a model directory is a cross-encoder: a classifier that no module follows.
+    /// Whether a model directory is a cross-encoder: a classifier that no module follows, or a transformer whose last
+    /// module makes scores.
     ///
     /// # Errors
     /// When its configuration cannot be read.
@@ -220,6 +248,9 @@ impl CrossEncoder {
         if !config_path.is_file() {
             // Two towers, or an error that loading explains.
             return Ok(false);
+        }
+        if ModuleHead::of(&layout).is_some() {
+            return Ok(true);
         }
         let config = TransformerConfig::read(&config_path)?;
         Ok(config.is_classifier && layout.pooling.is_none() && layout.modules.is_empty())
@@ -371,6 +402,15 @@ impl CrossEncoder {
     /// only the passage may be truncated.
     pub fn pair(&self, query: &TokenizedText, passage: &TokenizedText) -> Result<Tokens, EncoderError> {
         Ok(self.tokenizer.compose_pair(query, passage, self.truncation)?)
+    }
+
+    /// Refuses a query that leaves no room for a passage, where only passages are cut.
+    ///
+    /// # Errors
+    /// [`toller_tokenizer::TokenizerError::FirstTextTooLong`].
+    pub fn check_room(&self, query: &TokenizedText) -> Result<(), EncoderError> {
+        let any = vec![0; self.max_length()].into();
+        self.pair(query, &any).map(drop)
     }
 
     /// Whether a pair of tokenized texts is too long, so that it is cut.

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toller_encoder::{DualEncoder, LoadOptions, Role, TextEncoder, TextPooling};
+use toller_encoder::{
+    CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, NewHead, Role, TextEncoder,
+    TextPooling,
+};
 use toller_ir::Explain;
 
 use crate::common::{Case, Copy, check, lines, relative_error};
@@ -323,6 +326,52 @@ fn a_layer_norm_is_a_module() {
     assert!(wide.error(&LoadOptions::default()).to_string().contains("takes 8 dimensions"));
 }
 
+/// As sentence-transformers' rerankers since its version 6: a pooling and modules, the last of which makes scores.
+#[test]
+fn a_cross_encoder_may_end_in_modules() {
+    let copy =
+        copy_with_modules("modernbert", &json!({"pooling_mode": "cls"}), &["Dense", "LayerNorm", "Dense"]);
+    let square =
+        json!({"in_features": 16, "out_features": 16, "bias": false, "activation_function": "torch.nn.GELU"});
+    copy.write("2_Dense/config.json", &square);
+    copy.write("3_LayerNorm/config.json", &json!({"dimension": 16}));
+    let identity = "torch.nn.modules.linear.Identity";
+    let last = json!({"in_features": 16, "out_features": 1, "activation_function": identity});
+    copy.write("4_Dense/config.json", &last);
+    let copy = copy
+        .add_tensors("2_Dense/model.safetensors", &[("linear.weight", &[16, 16], numbers(256, 1))])
+        .add_tensors(
+            "3_LayerNorm/model.safetensors",
+            &[("norm.weight", &[16], numbers(16, 2)), ("norm.bias", &[16], numbers(16, 3))],
+        )
+        .add_tensors(
+            "4_Dense/model.safetensors",
+            &[("linear.weight", &[1, 16], numbers(16, 4)), ("linear.bias", &[1], vec![0.5])],
+        );
+    // With another name for its results, the same is a dual encoder with vectors of one number.
+    let vectors = load(copy.path(), &LoadOptions::default());
+    assert!(!CrossEncoder::is_in(copy.path()).unwrap());
+    let copy = copy.set("4_Dense/config.json", "module_output_name", json!("scores"));
+    assert!(CrossEncoder::is_in(copy.path()).unwrap());
+    let model = CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).unwrap();
+    assert_eq!(model.labels().len(), 1);
+    let pairs = ["the dog", "a passage of the search engine"]
+        .map(|passage| model.tokenize_pair("who is the dog", passage).unwrap());
+    assert_eq!(model.logits(&pairs).unwrap(), vectors.tower(Role::Passage).encode(&pairs).unwrap());
+    assert_eq!(model.score(&pairs).unwrap(), model.logits(&pairs).unwrap());
+    let reference = model.reference().unwrap().logits(&pairs[0]).unwrap();
+    assert!((reference.logits[0] - model.logits(&pairs).unwrap()[0]).abs() < 1e-5);
+    let options = CrossEncoderOptions {
+        new_head: Some(NewHead { labels: 1, seed: 1 }),
+        ..CrossEncoderOptions::default()
+    };
+    let error = CrossEncoder::load(copy.path(), &options).err().unwrap();
+    assert!(error.to_string().contains("training"), "{error}");
+    let copy = copy.set("2_Dense/config.json", "module_output_name", json!("scores"));
+    let error = CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).err().unwrap();
+    assert!(error.to_string().contains("a module after"), "{error}");
+}
+
 #[test]
 fn what_a_dense_module_cannot_do_is_refused() {
     let dense = |key: &str, value: Value| {
@@ -339,12 +388,16 @@ fn what_a_dense_module_cannot_do_is_refused() {
     for (key, value) in [
         ("use_residual", json!(true)),
         ("module_input_name", json!("token_embeddings")),
-        ("module_output_name", json!("scores")),
+        ("module_output_name", json!("token_embeddings")),
+        ("activation_function", json!("torch.nn.modules.activation.ELU")),
     ] {
         let error = dense(key, value.clone()).error(&LoadOptions::default());
         let named = value.as_str().unwrap_or(key);
         assert!(error.to_string().contains(named) && error.remedy().is_some(), "{error}");
     }
+    // Scores are a cross-encoder's.
+    let error = dense("module_output_name", json!("scores")).error(&LoadOptions::default());
+    assert!(matches!(error, EncoderError::Classifier { .. }), "{error}");
     let stray = [("residual.weight", &[4, 16][..], numbers(64, 1))];
     let copy = dense("bias", json!(false)).add_tensors("2_Dense/model.safetensors", &stray);
     assert!(copy.error(&LoadOptions::default()).to_string().contains("\"residual.weight\""));
@@ -372,6 +425,8 @@ fn tensors_without_a_place_are_reported() {
     let copy = copy_of("modernbert-biases").set("config.json", "attention_bias", json!(false));
     let error = copy.error(&options("mean")).to_string();
     assert!(error.contains("layers.0.attn.Wo.bias") && error.contains("no place"), "{error}");
+    let error = copy_of("qwen3").set("config.json", "model_type", json!("mistral")).error(&options("mean"));
+    assert!(error.to_string().contains("self_attn.k_norm.weight"), "{error}");
 }
 
 #[test]
@@ -381,6 +436,7 @@ fn missing_tensors_are_named() {
         ("modernbert", "num_hidden_layers", json!(5), "model.layers.4.attn.Wqkv.weight"),
         ("nomic-bert", "num_hidden_layers", json!(3), "layers.2."),
         ("bert-pooler", "model_type", json!("mpnet"), "attention.attn.q.weight"),
+        ("mistral", "model_type", json!("qwen2"), "layers.0.self_attn.q_proj.bias"),
         ("roberta", "model_type", json!("distilbert"), "transformer.layer.0.attention.q_lin.weight"),
     ] {
         let copy = copy_of(name).set("config.json", key, value);
@@ -410,6 +466,16 @@ fn what_a_configuration_says_has_an_effect() {
         ("nomic-bert", "hidden_act", json!("gelu")),
         ("nomic-bert-original", "activation_function", json!("geglu")),
         ("nomic-bert-original", "rotary_emb_base", json!(10_000)),
+        ("qwen3", "rope_theta", json!(1e5)),
+        ("qwen3", "rms_norm_eps", json!(1e-2)),
+        ("qwen3", "is_causal", json!(false)),
+        ("qwen3-local", "sliding_window", json!(8)),
+        ("qwen3-local", "use_sliding_window", json!(false)),
+        ("qwen3-local", "layer_types", json!(["sliding_attention", "full_attention", "full_attention"])),
+        ("qwen2-both-ways", "is_causal", json!(true)),
+        ("mistral", "sliding_window", json!(20)),
+        ("mistral", "hidden_act", json!("gelu")),
+        ("llama", "rope_parameters", json!({"rope_type": "default", "rope_theta": 9_000.0})),
         ("roberta", "hidden_act", json!("gelu")),
         ("ernie", "use_task_id", json!(false)),
     ] {
@@ -448,6 +514,15 @@ fn what_no_architecture_has_is_refused_by_name() {
         ("nomic-bert-original", "prenorm", json!(true), "prenorm"),
         ("nomic-bert-original", "num_experts", json!(8), "experts"),
         ("nomic-bert-original", "rotary_scaling_factor", json!(2.0), "rotary_scaling_factor"),
+        ("qwen3", "rope_scaling", json!({"rope_type": "llama3", "factor": 8.0}), "llama3"),
+        ("qwen3", "num_key_value_heads", json!(3), "4 heads do not share 3"),
+        ("qwen3", "num_key_value_heads", json!(0), "0 heads of keys"),
+        ("qwen3", "head_dim", json!(0), "heads of 0"),
+        ("qwen3", "head_dim", json!(9), "heads of 9"),
+        ("qwen3", "head_dim", json!(1u64 << 62), "largest possible"),
+        ("llama", "num_attention_heads", json!(3), "3 heads"),
+        ("mistral", "sliding_window", json!(0), "sliding_window is 0"),
+        ("qwen3-local", "layer_types", json!(["full_attention"]), "1 layer_types for 3 layers"),
     ] {
         let copy = copy_of(name).set("config.json", key, value);
         let error = copy.error(&options("mean"));

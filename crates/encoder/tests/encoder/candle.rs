@@ -14,9 +14,9 @@ use crate::common::{Case, Pair, lines, relative_error};
 const TOLERANCE: f64 = 1e-5;
 
 /// Models of `tests/fixtures/models`, whose expected vectors are means.
-const ARCHITECTURES: [&str; 10] = [
-    "bert-pooler", "distilbert", "electra", "ernie", "modernbert", "modernbert-biases", "mpnet",
-    "nomic-bert", "nomic-bert-original", "roberta",
+const ARCHITECTURES: [&str; 15] = [
+    "bert-pooler", "distilbert", "electra", "ernie", "llama", "mistral", "modernbert", "modernbert-biases",
+    "mpnet", "nomic-bert", "nomic-bert-original", "qwen2-both-ways", "qwen3", "qwen3-local", "roberta",
 ];
 
 const GOLDEN: [&str; 4] = ["bert-mean", "ernie-cls", "mbert-dpr", "xlmr-mean"];
@@ -104,7 +104,7 @@ fn check_cross(folder: &Path) {
 
 #[test]
 fn cross_encoders_of_every_head() {
-    for name in ["bert", "distilbert", "electra", "modernbert-cls", "modernbert-mean", "roberta"] {
+    for name in ["bert", "distilbert", "electra", "modernbert-cls", "modernbert-mean", "qwen3", "roberta"] {
         check_cross(&fixture("cross-encoders").join(name));
     }
     for name in ["bert-ce", "ernie-ce", "xlmr-ce"] {

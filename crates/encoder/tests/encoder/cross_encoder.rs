@@ -104,6 +104,7 @@ fixtures! {
     mpnet_with_two_labels: "mpnet", None;
     modernbert_with_the_first_token: "modernbert-cls", None;
     modernbert_with_the_mean_and_biases: "modernbert-mean", None;
+    qwen3_with_the_last_token: "qwen3", None;
 }
 
 #[test]
@@ -208,6 +209,24 @@ fn the_prompt_and_the_activation_are_read_as_they_are_saved() -> Result<(), Box<
     assert_eq!(load(copy.path(), Some(""))?.fingerprint(), plain.fingerprint());
     assert_eq!(load(&folder, Some("find: "))?.fingerprint(), prompted.fingerprint());
     Ok(())
+}
+
+/// transformers takes the last token that is not the padding token.
+#[test]
+fn pairs_that_end_in_the_padding_token_are_refused() {
+    let copy =
+        |pad: u32| Copy::of(&fixture("cross-encoders/qwen3")).set("config.json", "pad_token_id", json!(pad));
+    let template = json!([
+        {"Sequence": {"id": "A", "type_id": 0}},
+        {"Sequence": {"id": "B", "type_id": 0}},
+        {"SpecialToken": {"id": "<|im_start|>", "type_id": 0}},
+    ]);
+    let ending =
+        |pad| copy(pad).edit("tokenizer.json", |file| file["post_processor"]["pair"] = template.clone());
+    let load = |copy: Copy| CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).err();
+    assert!(load(ending(0)).is_none() && load(copy(1)).is_none());
+    let error = load(ending(1)).unwrap().to_string();
+    assert!(error.contains("pad_token_id"), "{error}");
 }
 
 #[test]

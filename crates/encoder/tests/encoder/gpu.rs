@@ -67,6 +67,9 @@ architectures! {
     modernbert_with_windows: "modernbert";
     modernbert_with_biases: "modernbert-biases";
     nomic_bert_with_gates: "nomic-bert-original";
+    qwen3_with_wide_heads_and_shared_keys: "qwen3";
+    qwen3_with_local_layers_and_biases: "qwen3-local";
+    mistral_with_windows: "mistral";
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn check_cross(folder: &Path) {
 
 #[test]
 fn cross_encoders_of_every_head() {
-    for name in ["bert", "distilbert", "electra", "modernbert-cls", "modernbert-mean", "roberta"] {
+    for name in ["bert", "distilbert", "electra", "modernbert-cls", "modernbert-mean", "qwen3", "roberta"] {
         check_cross(&fixture("cross-encoders").join(name));
     }
 }

@@ -250,6 +250,8 @@ fn the_settings_of_sentence_transformers_are_known() {
     let encoder = load(&model);
     assert_eq!(encoder.prompts().keys().collect::<Vec<_>>(), ["cls", "query"]);
     assert_eq!((encoder.default_prompt(), encoder.similarity()), (Some("cls"), Some("dot")));
+    // As in sentence-transformers, a role without a prompt has none.
+    assert_eq!([Role::Query, Role::Passage].map(|role| encoder.tower(role).prompt()), ["q: ", ""]);
     let null = self::model().set(file, "prompts", json!({"query": null, "document": ""}));
     assert_eq!(fingerprint(&null), fingerprint(&self::model()));
     let plain = load(&self::model());

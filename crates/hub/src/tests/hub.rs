@@ -46,7 +46,9 @@ fn downloads_what_is_needed_into_the_layout_of_the_hub() {
 
     let repo = options.hub_cache.join("models--org--model");
     assert_eq!(source.directory, repo.join("snapshots").join(COMMIT));
-    assert!(matches!(source.origin, Origin::Hub { id, commit } if id == "org/model" && commit == COMMIT));
+    assert!(
+        matches!(source.origin, Origin::Hub { id, commit, known: None } if id == "org/model" && commit == COMMIT)
+    );
     assert_eq!(hub.downloaded(), NEEDED);
     assert_eq!(tree(&source.directory), NEEDED);
     assert_eq!(fs::read(source.directory.join("model.safetensors")).unwrap(), [7; 300_000]);
@@ -57,6 +59,17 @@ fn downloads_what_is_needed_into_the_layout_of_the_hub() {
     assert!(events.contains(&"start model.safetensors 300000".to_owned()));
     assert!(events.contains(&"advance model.safetensors 300000".to_owned()));
     assert!(events.contains(&"finish model.safetensors".to_owned()));
+}
+
+/// A pinned E5 has the prompts that its files leave open.
+#[test]
+fn a_revision_of_a_known_model_is_known() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let options = options(folder.path(), &hub.endpoint);
+    let pinned = resolve("intfloat/e5-small-v2@main", &options).0.unwrap();
+    assert!(matches!(&pinned.origin, Origin::Hub { commit, .. } if commit == COMMIT));
+    assert_eq!(pinned.known().unwrap().prompts["passage"], "passage: ");
+    assert!(resolve("org/model@main", &options).0.unwrap().known().is_none());
 }
 
 #[test]

@@ -32,6 +32,16 @@ pub enum RerankError {
         /// Why.
         source: Box<EncoderError>,
     },
+    /// Queries that a model cannot score with any passage.
+    #[error("cannot rerank the hits of {}, the first of them {query:?}: {source}", counted(*count, "query"))]
+    Query {
+        /// How many.
+        count: usize,
+        /// The first.
+        query: String,
+        /// Why.
+        source: Box<EncoderError>,
+    },
     /// Scores that cannot be combined.
     #[error(transparent)]
     Fusion(#[from] FusionError),
@@ -106,7 +116,7 @@ impl Explain for RerankError {
             Self::Texts(error) => error.remedy(),
             Self::File(error) => error.remedy(),
             Self::Encoder(error) => error.remedy(),
-            Self::Pair { source, .. } => source.remedy(),
+            Self::Pair { source, .. } | Self::Query { source, .. } => source.remedy(),
             Self::Fusion(error) => error.remedy(),
             Self::MissingDocuments { .. } => Some(remedy!(
                 "give the collection that the run was retrieved from; or {} keeps such documents below \
@@ -136,7 +146,7 @@ impl Explain for RerankError {
             Self::Texts(error) => error.place(),
             Self::File(error) => error.place(),
             Self::Encoder(error) => error.place(),
-            Self::Pair { source, .. } => source.place(),
+            Self::Pair { source, .. } | Self::Query { source, .. } => source.place(),
             Self::DirectoryInUse { path, .. } | Self::Locked(path) => Some(ErrorPlace::of_file(path)),
             _ => None,
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
 use toller_corpus::Score;
 use toller_encoder::CrossEncoder;
 use toller_ir::{Hit, Query, Ranking, Searcher};
@@ -215,6 +216,7 @@ impl Reranker {
             slots += query.hits.len().min(self.options.depth);
         }
         self.check_available(&report)?;
+        self.check_queries(&queries)?;
 
         let pairs: usize = queries.iter().map(|query| query.documents.len()).sum();
         let mut scores = Vec::with_capacity(self.models.len());
@@ -290,6 +292,23 @@ impl Reranker {
             }
         }
         Some(QueryPairs { id: query.query_id, text, documents })
+    }
+
+    /// Finds queries that no model can score before the first pair is: they may be among the last.
+    fn check_queries(&self, queries: &[QueryPairs<'_>]) -> Result<(), RerankError> {
+        for model in &self.models {
+            let scorer = Scorer::new(model, &self.options);
+            let checked: Vec<_> = queries
+                .par_iter()
+                .filter(|query| !query.documents.is_empty())
+                .filter_map(|query| Some((query.id, scorer.check_query(query.text).err()?)))
+                .collect();
+            let count = checked.len();
+            if let Some((id, source)) = checked.into_iter().next() {
+                return Err(RerankError::Query { count, query: id.to_owned(), source: Box::new(source) });
+            }
+        }
+        Ok(())
     }
 
     fn check_available(&self, report: &RerankReport) -> Result<(), RerankError> {

@@ -47,6 +47,11 @@ impl<'a> Scorer<'a> {
         if self.cut_queries { self.model.tokenize_query_cut(text) } else { self.model.tokenize_query(text) }
     }
 
+    /// Refuses a query that leaves no room for a passage.
+    pub(super) fn check_query(&self, text: &str) -> Result<(), EncoderError> {
+        self.model.check_room(&self.query(text)?)
+    }
+
     pub(super) fn passage(&self, text: &str) -> Result<PassageTokens, EncoderError> {
         match self.windows {
             None => Ok(vec![self.model.tokenize(text)?]),

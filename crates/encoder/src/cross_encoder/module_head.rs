@@ -1,0 +1,66 @@
+//! Heads that are modules of sentence-transformers: poolings, layers and norms, and a last layer whose outputs are the
+//! logits.
+
+use std::path::Path;
+
+use toller_checkpoint::{Fingerprint, Parameters};
+use toller_nn::{Backend, Pooling};
+
+use super::FoundHead;
+use super::head::output_norms;
+use crate::EncoderError;
+use crate::config::TransformerConfig;
+use crate::head::Head;
+use crate::layout::Layout;
+use crate::modules::{DenseConfig, Module};
+
+/// The plan of such a head, before its weights are loaded.
+#[derive(Clone)]
+pub(crate) struct ModuleHead {
+    poolings: Vec<Pooling>,
+    modules: Vec<Module>,
+}
+
+impl ModuleHead {
+    /// The head of a layout, if its last module makes logits.
+    pub(super) fn of(layout: &Layout) -> Option<Self> {
+        last(&layout.modules)?;
+        Some(Self { poolings: layout.pooling.clone()?, modules: layout.modules.clone() })
+    }
+
+    /// The number of labels.
+    pub(super) fn labels(&self) -> usize {
+        last(&self.modules).map_or(0, |(_, config)| config.out_features)
+    }
+
+    /// Loads the modules behind the transformer whose parameters these are.
+    pub(super) fn load<B: Backend>(
+        &self,
+        backend: &B,
+        config: &TransformerConfig,
+        parameters: &Parameters,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<(Head<B>, FoundHead), EncoderError> {
+        let names: Vec<_> = self.poolings.iter().map(|pooling| pooling.name()).collect();
+        fingerprint.value("head", names.join("+").as_bytes());
+        let mut head = Head::new(self.poolings.clone(), config.hidden);
+        for module in &self.modules {
+            head.push_module(backend, module, fingerprint)?;
+        }
+        let mut norms = Vec::new();
+        if let Some((folder, config)) = last(&self.modules) {
+            let shape = [config.out_features, config.in_features];
+            norms = output_norms(&Parameters::open(folder)?.get("linear.weight", &shape)?);
+        }
+        let (prefix, unexpected_tensors) = (parameters.prefix().to_owned(), parameters.unexpected());
+        Ok((head, FoundHead { output_norms: norms, prefix, unexpected_tensors }))
+    }
+}
+
+/// The last module, if it makes logits.
+fn last(modules: &[Module]) -> Option<(&Path, &DenseConfig)> {
+    match modules.last()? {
+        Module::Dense { folder, config } if config.gives_scores => Some((folder, config)),
+        _ => None,
+    }
+}
