@@ -194,6 +194,8 @@ fn comparisons() {
     assert!(some.stdout.contains("Runs are compared on the queries that both have: 2."), "{}", some.stdout);
     workspace.toller(&format!("{command} --confidence 1")).fails(2, &["a number between 0 and 1"]);
     workspace.toller("compare good.run --qrels qrels.txt").fails(2, &["only one run"]);
+    let two_sets = "compare good.run bad.run --qrels qrels.txt --qrels qrels.txt";
+    workspace.toller(two_sets).fails(2, &["'--qrels <FILE>' cannot be used multiple times"]);
 }
 
 #[test]

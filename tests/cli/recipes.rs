@@ -212,6 +212,24 @@ fn what_is_wrong_is_reported_with_its_line() {
         &["bad.toml:33: step encode:", "rows-per-shard"],
     );
     refused(
+        &replaced("language = \"en\"", "language = \"xx\""),
+        &["bad.toml:19: step index:", "there is no analyzer named \"xx\"", "hint: analyzers are: ar, bn"],
+    );
+    refused(
+        &replaced("command = \"index\"", "command = \"index\"\nanalyzer = \"xx\"")
+            .replacen("language = \"en\"\n", "", 1),
+        &["bad.toml:18: step index:", "there is no analyzer named \"xx\""],
+    );
+    refused(&replaced("nDCG@10", "ndgc@10"), &["unknown measure 'ndgc'", "hint: did you mean nDCG?"]);
+    refused(
+        &replaced("sparse = \"index\"", "sparse = \"index\"\nranker = \"ql\"\nk1 = 0.9"),
+        &["bad.toml:26: step bm25: --k1 has no meaning for --ranker ql", "hint: --k1 and --b are for bm25"],
+    );
+    refused(
+        &replaced("sparse = \"index\"", "sparse = \"index\"\nk1 = -3.0"),
+        &["bad.toml:25: step bm25:", "k1 is -3, which is not a number from 0 to 1e9"],
+    );
+    refused(
         &replaced("rows-per-shard = 64", "overwrite = \"yes\""),
         &["bad.toml:33: \"overwrite\" is a flag"],
     );
@@ -255,6 +273,14 @@ fn what_is_wrong_is_reported_with_its_line() {
     refused(&format!("{RECIPE}[[expect]]\nrun = \"x\"\n"), &["[[expect]] has no \"report\""]);
     workspace.toller("run recipe.toml --set date=x").fails(1, &["no variable \"date\"", "it has data, k"]);
     workspace.toller("run none.toml").fails(1, &["none.toml"]);
+
+    // A value that is not set yet is not wrong.
+    let unset = replaced("language = \"en\"", "language = \"${lang}\"").replacen("nDCG@10", "${lang}", 1);
+    workspace.write(
+        "bad.toml",
+        unset.replacen("[variables]", "[variables.lang]\nabout = \"a code\"\n[variables]", 1),
+    );
+    workspace.runs("run bad.toml --dry-run").says(["lang"]);
 
     // A dry run reports missing inputs; they stop a real one.
     let missing = replaced("sparse = \"index\"", "sparse = \"indx\"");

@@ -6,8 +6,10 @@ use std::io::{self, Write};
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use toller_ir::Explain;
 
-use crate::error;
+use crate::error::{self, UsageError};
+use crate::flags;
 use crate::json::{JsonError, Kind};
 use crate::stdout::stdout;
 
@@ -140,6 +142,22 @@ fn with_hint(text: &str, command: &str) -> String {
     }
 }
 
+/// What to do about it, on one line, if that is known.
+pub fn hint(error: &clap::Error) -> Option<String> {
+    remedy(error).or_else(|| tip(&text(error, false).split("\n\n").map(in_one_line).collect::<Vec<_>>()))
+}
+
+/// What clap's tips say, among the paragraphs of its text.
+fn tip(paragraphs: &[String]) -> Option<String> {
+    paragraphs.iter().find_map(|paragraph| paragraph.strip_prefix("tip: ")).map(str::to_owned)
+}
+
+/// The remedy of an error that the parser of a value found.
+fn remedy(error: &clap::Error) -> Option<String> {
+    let found: &UsageError = error.source()?.downcast_ref()?;
+    Some(flags::spelled(&found.remedy()?, flags::flag))
+}
+
 /// What is wrong, on one line.
 pub fn message(error: &clap::Error) -> String {
     let text = text(error, false);
@@ -187,6 +205,10 @@ fn in_plain_words(said: &str) -> Option<String> {
 
 /// Puts a better tip in the place of clap's, if there is one.
 fn suggest(error: &mut clap::Error, command: &str) {
+    if let Some(remedy) = remedy(error) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![remedy.into()]));
+        return;
+    }
     if command == "toller eval" && is_missing(error, "--qrels <FILE>") {
         let tip = "the judgments are --qrels FILE; after --trec-eval, the arguments are those of trec_eval";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -249,10 +271,8 @@ fn json_line(text: &str, command: &str) -> String {
     let mut paragraphs = text.split("\n\n").map(in_one_line);
     let message = paragraphs.next().unwrap_or_default();
     let others: Vec<String> = paragraphs.collect();
-    let found = |start: &str| others.iter().find(|paragraph| paragraph.starts_with(start));
-    let hint = found("tip: ").or_else(|| found("Usage: "));
-    let hint = hint.map(|hint| hint.strip_prefix("tip: ").unwrap_or(hint).to_owned());
-    let hint = hint.unwrap_or_else(|| format!("see `{command} --help`"));
+    let usage = || others.iter().find(|paragraph| paragraph.starts_with("Usage: ")).cloned();
+    let hint = tip(&others).or_else(usage).unwrap_or_else(|| format!("see `{command} --help`"));
     JsonError { kind: Kind::Usage, message: &message, hint: Some(&hint), place: None }.line()
 }
 

@@ -37,6 +37,17 @@ impl Engine {
     }
 }
 
+/// Checks that an analyzer has this name. Its model may be missing.
+///
+/// # Errors
+/// An unknown name; the remedy lists the known ones.
+pub fn check_analyzer(name: &str) -> Result<(), AnalyzerError> {
+    if name.starts_with(WORD_PIECE) || Analyzer::names().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(AnalyzerError(AnalysisError::UnknownName { name: name.to_owned() }))
+}
+
 /// The analyzer of this name; `resolve` finds a model.
 fn analyzer(
     name: &str,

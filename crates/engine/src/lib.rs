@@ -41,7 +41,7 @@ mod threads;
 mod train;
 mod warning;
 
-pub use analyzer::{AnalyzerError, WORD_PIECE};
+pub use analyzer::{AnalyzerError, WORD_PIECE, check_analyzer};
 pub use backend::{Backend, BackendError};
 pub use dense::{DenseOptions, QuerySource};
 pub use device::{Device, UnknownDevice};

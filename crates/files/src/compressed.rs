@@ -25,6 +25,14 @@ pub struct CompressedWriter<W: Write> {
 }
 
 impl CompressedWriter<AtomicFile> {
+    /// Checks that a file may have this name, which need not be there.
+    ///
+    /// # Errors
+    /// A name that promises a compression that is not written.
+    pub fn check(path: &Path) -> Result<(), FileError> {
+        Compression::named(path).map(|_| ()).map_err(FileError::on("write", path))
+    }
+
     /// Starts writing a file, compressed as the end of its name says (.gz, .zst, .xz).
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The arguments of steps, from what their options say.
 
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use super::argument::{Argument, Piece, command_line};
 use super::catalogue::{Catalogue, CommandSpec, OptionSpec, Takes};
@@ -157,16 +158,21 @@ impl Planner<'_> {
         let stand_in = "1";
         let line = command_line(&step.command, arguments, |_, piece| {
             Ok::<_, RecipeError>(match piece {
-                Piece::Text(text) if Variables::names_in(text).next().is_some() => stand_in.into(),
+                Piece::Text(text) if !is_known(text) => stand_in.into(),
                 piece => piece.on_command_line(Path::new(""), stand_in),
             })
         })?;
-        catalogue.check(&line).map_err(|bad| {
-            let named = |option: &String| step.options.iter().find(|(name, _, _)| name == option);
-            let at = bad.option.as_ref().and_then(named).map_or(step.line, |(_, _, line)| *line);
-            let hint = format!("the help of `toller {}` lists its options", step.command);
-            self.recipe.bad(at, format!("step {}: {}", step.name, bad.message), hint)
-        })
+        let Err(bad) = catalogue.check(&line) else { return Ok(()) };
+        // What is said of a stand-in need not be true of the value.
+        let named = bad.option.as_ref().and_then(|option| arguments.iter().find(|one| one.option == *option));
+        let about = if bad.option.is_none() { arguments } else { named.map_or(&[][..], slice::from_ref) };
+        if about.iter().flat_map(|argument| &argument.pieces).any(is_stood_in_for) {
+            return Ok(());
+        }
+        let at = named.map_or(step.line, |argument| argument.line);
+        let hint =
+            bad.hint.unwrap_or_else(|| format!("the help of `toller {}` lists its options", step.command));
+        Err(self.recipe.bad(at, format!("step {}: {}", step.name, bad.message), hint))
     }
 
     /// The steps whose outputs a step reads, in the order of its arguments.
@@ -180,5 +186,18 @@ impl Planner<'_> {
             }
         }
         needs
+    }
+}
+
+/// Whether all variables in a text have values.
+fn is_known(text: &str) -> bool {
+    Variables::names_in(text).next().is_none()
+}
+
+/// Whether another value stands in for this one while a step is checked.
+fn is_stood_in_for(piece: &Piece) -> bool {
+    match piece {
+        Piece::Text(text) => !is_known(text),
+        piece => matches!(piece, Piece::Reported { .. }),
     }
 }

@@ -72,4 +72,6 @@ pub struct BadArguments {
     pub option: Option<String>,
     /// What is wrong.
     pub message: String,
+    /// What to do about it, if that is known.
+    pub hint: Option<String>,
 }

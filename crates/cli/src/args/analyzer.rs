@@ -1,20 +1,24 @@
 //! The flags that choose an analyzer.
 
 use toller_analysis::Analyzer;
-use toller_engine::{Engine, EngineError};
+use toller_engine::Engine;
 
-use crate::args::paths::AnalyzerName;
+use crate::args::paths::{AnalyzerName, known_analyzer};
 use crate::error::UsageError;
 
 /// Flags of the commands that turn texts into terms.
 #[derive(Debug, clap::Args)]
 pub struct AnalyzerArgs {
-    #[arg(long, value_name = "CODE", help = language_help(), conflicts_with = "analyzer")]
+    #[arg(long, value_name = "CODE", help = language_help(), value_parser = language, conflicts_with = "analyzer")]
     language: Option<String>,
 
     /// Analyzer, instead of a language's: whitespace, standard, jieba, telugu, wordpiece:MODEL
     #[arg(long, value_name = "NAME")]
     analyzer: Option<AnalyzerName>,
+}
+
+fn language(code: &str) -> Result<String, UsageError> {
+    known_analyzer(code).map(|()| code.to_owned())
 }
 
 /// With all languages: analyzers whose names are codes of two letters.
@@ -32,23 +36,24 @@ pub struct IndexAnalyzerArgs {
 }
 
 impl AnalyzerArgs {
-    /// The analyzer. An unknown name is wrong usage.
+    /// The analyzer.
     pub fn load(&self, engine: &Engine) -> crate::Result<Analyzer> {
-        let (flag, name) = match (&self.analyzer, &self.language) {
-            (Some(name), _) => ("--analyzer", &**name),
-            (None, Some(language)) => ("--language", language.as_str()),
-            (None, None) => {
-                return Err(UsageError::new(
-                    "the language of the texts is not given",
-                    "give --language en, for example, or --analyzer standard for a language without an \
-                     analyzer of its own",
-                )
-                .into());
-            }
+        Ok(engine.analyzer(self.name()?)?)
+    }
+
+    /// Refuses to guess the language.
+    pub fn check(&self) -> Result<(), UsageError> {
+        self.name().map(|_| ())
+    }
+
+    fn name(&self) -> Result<&str, UsageError> {
+        let missing = || {
+            UsageError::new(
+                "the language of the texts is not given",
+                "give --language en, for example, or --analyzer standard for a language without an \
+                 analyzer of its own",
+            )
         };
-        engine.analyzer(name).map_err(|error| match error {
-            EngineError::Analyzer(error) => UsageError::of_flag(flag, &error).into(),
-            error => error.into(),
-        })
+        self.analyzer.as_deref().or(self.language.as_deref()).ok_or_else(missing)
     }
 }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 
 use toller_corpus::RunFormat;
-use toller_eval::{EvalOptions, Evaluation, Measure, MissingQueries, RunReport, evaluate, parse_measures};
+use toller_eval::{EvalOptions, Evaluation, MissingQueries, RunReport, evaluate, parse_measures};
 use toller_ir::{Qrels, Run, counted};
 
 use super::filter::RemoveQueryArgs;
 use super::id_lines::pairs;
+use super::measures::{MeasureList, of_all};
 use super::paths::{InputPath, Inputs};
 use super::qrels::QrelsSetsArgs;
 use super::result::ResultArgs;
@@ -28,7 +29,7 @@ pub struct EvaluationArgs {
 
     /// Measures, separated by blanks or commas
     #[arg(long, short, alias = "measure", value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
-    measures: Vec<String>,
+    measures: Vec<MeasureList>,
 
     /// Leave out judged queries without results (default: they count as zero)
     #[arg(long)]
@@ -61,7 +62,7 @@ impl EvaluationArgs {
     pub fn evaluate(&self, ui: &Ui) -> crate::Result<Vec<RunReport>> {
         Inputs::files(self.runs.iter().chain(&self.qrels.qrels).chain(&self.groups)).check()?;
         check_runs(&self.runs)?;
-        let measures = measures(&self.measures)?;
+        let measures = of_all(&self.measures);
         let all_qrels = self.qrels.read(self.input.skip_bad_lines(), ui)?;
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
         let mut reports = Vec::with_capacity(self.runs.len() * all_qrels.len());
@@ -94,10 +95,10 @@ impl EvaluationArgs {
         Ok(reports)
     }
 
-    /// Refuses several sets of judgments, for a command that compares runs.
-    pub fn check_one_qrels(&self, what: &str) -> Result<(), UsageError> {
+    /// Refuses several sets of judgments, by which runs are not compared.
+    pub fn check_one_qrels(&self) -> Result<(), UsageError> {
         if self.qrels.qrels.len() > 1 {
-            let message = format!("{what} compares runs by one set of judgments, but there are several");
+            let message = "--significance compares runs by one set of judgments, but there are several";
             return Err(UsageError::new(message, "name one --qrels"));
         }
         Ok(())
@@ -150,11 +151,6 @@ pub fn check_runs(paths: &[InputPath]) -> Result<(), UsageError> {
             "put several measures in one pair of quotes, as in -m \"AP nDCG@10\"",
         )),
     }
-}
-
-/// The measures of every `--measures`, each once.
-pub fn measures(lists: &[String]) -> Result<Vec<Measure>, UsageError> {
-    parse_measures(&lists.join(" ")).map_err(|error| UsageError::of(&error))
 }
 
 /// The groups by name, each with its queries, in the order of the names.

@@ -149,6 +149,9 @@ mod tests {
     #[test]
     fn flags_that_a_command_refuses_are_not_shown() {
         assert!(help_of("train cross").contains("--dev-run") && !help_of("train dual").contains("--dev-run"));
+        assert!(
+            help_of("eval").contains("measured by each") && !help_of("compare").contains("measured by each")
+        );
     }
 
     #[test]

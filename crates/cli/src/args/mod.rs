@@ -13,6 +13,7 @@ pub mod help;
 pub mod id_lines;
 pub mod input;
 pub mod max_passage;
+pub mod measures;
 pub mod model;
 pub mod number;
 pub mod outputs;

@@ -10,6 +10,7 @@ use clap::builder::{
     PathBufValueParser, StringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory,
 };
 use toller_corpus::is_trec_run;
+use toller_engine::check_analyzer;
 use toller_files::{CompressedWriter, FileError, Input, expand, is_object_url};
 
 use crate::error::UsageError;
@@ -27,7 +28,7 @@ macro_rules! values {
         pub struct $name($inner);
 
         impl ValueParserFactory for $name {
-            type Parser = TryMapValueParser<$parser, fn($inner) -> Result<Self, String>>;
+            type Parser = TryMapValueParser<$parser, fn($inner) -> Result<Self, UsageError>>;
 
             fn value_parser() -> Self::Parser {
                 <$parser>::new().try_map(|value: $inner| $check(AsRef::<$borrowed>::as_ref(&value)).map(|()| Self(value)))
@@ -66,28 +67,33 @@ values! {
     /// A model: a directory, an id of the Hugging Face hub, or a known name.
     ModelName: String => str, StringValueParser, anything;
     /// An analyzer: a name, or `wordpiece:` and a model.
-    AnalyzerName: String => str, StringValueParser, anything;
+    AnalyzerName: String => str, StringValueParser, known_analyzer;
 }
 
-fn anything<T: ?Sized>(_: &T) -> Result<(), String> {
+fn anything<T: ?Sized>(_: &T) -> Result<(), UsageError> {
     Ok(())
 }
 
+/// Refuses a name that no analyzer has. The model of one may be missing.
+pub fn known_analyzer(name: &str) -> Result<(), UsageError> {
+    check_analyzer(name).map_err(|error| UsageError::of(&error))
+}
+
 /// Refuses a URL that would be taken for the name of a file.
-fn readable(path: &Path) -> Result<(), String> {
+fn readable(path: &Path) -> Result<(), UsageError> {
     let is_url = |text: &str| ["http://", "https://", "file://"].iter().any(|start| text.starts_with(start));
     if path.to_str().is_some_and(is_url) {
-        return Err(
-            "input is a path, or a URL of s3://, gs:// or az://; download other URLs first".to_owned()
-        );
+        let message = "input is a path, or a URL of s3://, gs:// or az://";
+        return Err(UsageError::new(message, "download other URLs first"));
     }
     Ok(())
 }
 
 /// Refuses a URL, which would become the name of a local directory.
-fn on_disk(path: &Path) -> Result<(), String> {
+fn on_disk(path: &Path) -> Result<(), UsageError> {
     if path.to_str().is_some_and(is_object_url) {
-        return Err("output is written to disk; `toller store push` sends a store to a URL".to_owned());
+        let remedy = "`toller store push` sends a store to a URL";
+        return Err(UsageError::new("output is written to disk", remedy));
     }
     Ok(())
 }
@@ -136,6 +142,19 @@ impl OutputPath {
     /// A file in this directory.
     pub fn file(&self, name: impl AsRef<Path>) -> Self {
         Self(self.0.join(name))
+    }
+
+    /// For clap: a name that does not end as files of another format do.
+    pub fn ending_in(own: &'static str, what: &'static str) -> impl TypedValueParser<Value = Self> {
+        Self::value_parser().try_map(move |path| path.check_ending(what, own).map(|()| path))
+    }
+
+    /// For clap: the name of a file that may be compressed.
+    pub fn compressible() -> impl TypedValueParser<Value = Self> {
+        Self::value_parser().try_map(|path| match CompressedWriter::check(&path) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(UsageError::of(&error)),
+        })
     }
 
     /// Refuses a name that ends as files of another format do: programs go by the ending.

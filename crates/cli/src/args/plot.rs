@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use clap::builder::TypedValueParser;
 use toller_files::{AtomicFile, CompressedWriter, FileError};
 use toller_plot::{DRAWN, Figure};
 
@@ -12,8 +13,13 @@ use super::replacing::has_in_head;
 #[derive(Debug, clap::Args)]
 pub struct PlotArgs {
     /// Draw the result in this file, as SVG
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<OutputPath>,
+}
+
+/// For clap: the name of a figure.
+pub fn svg() -> impl TypedValueParser<Value = OutputPath> {
+    OutputPath::ending_in("svg", "a figure in SVG")
 }
 
 /// The file of a figure that is not drawn yet.
@@ -31,7 +37,6 @@ impl Plot {
     /// Creates the file that a flag names.
     pub fn create(flag: &str, path: &OutputPath) -> crate::Result<Self> {
         path.check_file(flag, "a figure is")?;
-        path.check_ending("a figure in SVG", "svg")?;
         path.check_replaces("a figure that toller drew", |file| has_in_head(file, DRAWN))?;
         Ok(Self(Some((path.clone(), CompressedWriter::create(path)?))))
     }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
+use clap::builder::TypedValueParser;
 use toller_files::{Input, InputReader};
 use toller_report::GENERATOR;
 
@@ -61,9 +62,13 @@ impl OutputPath {
         check(self, what, is_of_kind, REMOVE)
     }
 
-    /// Refuses a file that cannot hold a page: by its ending, or since it is there and holds something else.
+    /// For clap: the name of a page.
+    pub fn page() -> impl TypedValueParser<Value = Self> {
+        Self::ending_in("html", PAGE)
+    }
+
+    /// Refuses a file that is there and is not a page of this program.
     pub fn check_page(&self) -> Result<(), UsageError> {
-        self.check_ending(PAGE, "html")?;
         self.check_replaces(OWN_PAGE, is_own_page)
     }
 }

@@ -20,7 +20,7 @@ const TAG: &str = "toller";
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
     /// File to write the run to, compressed if its name ends in .gz, .zst or .xz; - for stdout
-    #[arg(short, long, value_name = "RUN", required = true)]
+    #[arg(short, long, value_name = "RUN", required = true, value_parser = OutputPath::compressible())]
     output: Option<OutputPath>,
 
     /// The run's tag

@@ -49,8 +49,7 @@ impl SourceArgs {
     /// With `texts_wanted`, --queries are given even if vectors are searched for; `typed` queries need no
     /// file.
     pub fn check(&self, texts_wanted: bool, typed: bool) -> Result<Option<Fusion>, UsageError> {
-        let fusion = self.fusion()?;
-        self.sparse.check()?;
+        let fusion = self.check_options()?;
         let has_queries = typed || !self.queries.is_empty();
         self.dense.check(has_queries, self.sparse.sparse.is_some(), texts_wanted)?;
         if let (true, Some(flag)) = (self.queries.is_empty(), self.input.first_given()) {
@@ -61,6 +60,14 @@ impl SourceArgs {
             let message = "--skip-bad-lines is for --queries, which is not given";
             return Err(UsageError::new(message, "leave it out"));
         }
+        Ok(fusion)
+    }
+
+    /// Refuses options that do not go together, whatever the machine and the files are; returns how hits are
+    /// fused, if two things are searched.
+    pub fn check_options(&self) -> Result<Option<Fusion>, UsageError> {
+        let fusion = self.fusion()?;
+        self.sparse.check()?;
         Ok(fusion)
     }
 

@@ -24,19 +24,19 @@ pub struct SparseArgs {
     ranker: Option<RankerName>,
 
     /// BM25: saturation of the term frequency [default: 0.9]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = k1)]
     k1: Option<f32>,
 
     /// BM25: normalisation by length, 0 to 1 [default: 0.4]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = b)]
     b: Option<f32>,
 
     /// Query likelihood: the weight of the collection's model, in terms [default: 1000]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = mu)]
     mu: Option<f32>,
 
     /// Query likelihood by Jelinek and Mercer: the share of the collection's model [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = lambda)]
     lambda: Option<f32>,
 
     /// Score with exact document lengths, not Lucene's one-byte lengths
@@ -127,6 +127,28 @@ enum RankerName {
     QlJm,
 }
 
+fn k1(text: &str) -> Result<f32, String> {
+    parameter(text, |k1| Ranker::Bm25 { k1, b: 0.0, variant: Bm25Variant::Lucene })
+}
+
+fn b(text: &str) -> Result<f32, String> {
+    parameter(text, |b| Ranker::Bm25 { k1: 0.0, b, variant: Bm25Variant::Lucene })
+}
+
+fn mu(text: &str) -> Result<f32, String> {
+    parameter(text, |mu| Ranker::QlDirichlet { mu })
+}
+
+fn lambda(text: &str) -> Result<f32, String> {
+    parameter(text, |lambda| Ranker::QlJelinekMercer { lambda })
+}
+
+/// A parameter that a ranker accepts.
+fn parameter(text: &str, ranker: impl FnOnce(f32) -> Ranker) -> Result<f32, String> {
+    let value = text.parse().map_err(|_| "a number".to_owned())?;
+    ranker(value).check().map(|()| value).map_err(|error| error.to_string())
+}
+
 fn weight(text: &str) -> Result<f32, String> {
     let weight = text.parse::<f32>().ok().filter(|weight| (0.0..=1e9).contains(weight));
     weight.ok_or_else(|| "a number from 0 to 1e9".to_owned())
@@ -186,9 +208,6 @@ impl SparseArgs {
             RankerName::Ql => Ranker::QlDirichlet { mu: self.mu.unwrap_or(1000.0) },
             RankerName::QlJm => Ranker::QlJelinekMercer { lambda: self.lambda.unwrap_or(0.1) },
         };
-        let usage =
-            |error: toller_sparse::SparseError| UsageError::new(error.to_string(), "give another number");
-        ranker.check().map_err(usage)?;
         let lengths = if self.exact_lengths { Lengths::Exact } else { Lengths::Encoded };
         Ok(Scoring { ranker, lengths })
     }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use clap::ArgAction;
 use toller_eval::{
     CompareOptions, Compared, Format, MOST_SAMPLES, Pairs, Report, ReportOptions, Test, compare_pairs,
 };
@@ -15,6 +16,9 @@ use crate::error::UsageError;
 use crate::printable::write_printable;
 use crate::ui::Ui;
 
+/// Runs are compared by one set of judgments.
+const QRELS: &str = "Relevance judgments (TREC, BEIR TSV, or pairs of ids); `-` is stdin";
+
 /// Compare runs by significance tests, effect sizes and power.
 ///
 /// Every run is compared with every other one, or all with a baseline. For each pair of runs and each
@@ -22,6 +26,7 @@ use crate::ui::Ui;
 /// p-values of the tests. "needs" is the number of queries on which a t-test would find an effect of this
 /// size, and "shows" the smallest difference that it would find on these queries.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_arg("qrels", |qrels| qrels.action(ArgAction::Set).help(QRELS)))]
 pub struct CompareArgs {
     #[command(flatten)]
     evaluation: EvaluationArgs,
@@ -58,17 +63,11 @@ pub struct CompareArgs {
 
 /// Evaluates the runs, compares them and writes the report.
 pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
-    let paths = &args.evaluation.runs;
-    args.evaluation.check_one_qrels("toller compare")?;
-    if paths.len() < 2 {
-        return Err(UsageError::new("there is only one run to compare", "name two runs or more").into());
-    }
-    let options = args.options();
-    check_used(&options)?;
+    let options = args.check_options()?;
     let runs = args.evaluation.evaluate(ui)?;
     check_compared(&runs, ui)?;
     let which = match &args.baseline {
-        Some(baseline) => with_baseline(baseline, paths, &runs)?,
+        Some(baseline) => with_baseline(baseline, &args.evaluation.runs, &runs)?,
         None => Pairs::All,
     };
     let evaluations: Vec<_> = runs.iter().map(|run| &run.evaluation).collect();
@@ -110,6 +109,16 @@ fn check_used(options: &CompareOptions) -> Result<(), UsageError> {
 }
 
 impl CompareArgs {
+    /// Refuses options that do not go together; returns those of the tests.
+    pub fn check_options(&self) -> Result<CompareOptions, UsageError> {
+        if self.evaluation.runs.len() < 2 {
+            return Err(UsageError::new("there is only one run to compare", "name two runs or more"));
+        }
+        let options = self.options();
+        check_used(&options)?;
+        Ok(options)
+    }
+
     fn options(&self) -> CompareOptions {
         let mut tests: Vec<Test> = Vec::new();
         for test in &self.tests {

@@ -6,17 +6,18 @@ use std::io::Write;
 use std::str::FromStr;
 
 use serde_json::{Value, json};
-use toller_eval::{Depth, DepthOrder, EvalOptions, Measure, depth_curve, parse_measures};
+use toller_eval::{Depth, DepthOrder, EvalOptions, Measure, depth_curve};
 use toller_ir::{Qrels, Run, counted};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
 use crate::args::evaluation::check_runs;
+use crate::args::measures::{MeasureList, of_all};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::plot::PlotArgs;
 use crate::args::qrels::QrelsArgs;
 use crate::args::report::{ReportArgs, ReportFormat};
 use crate::args::runs::{RunInputArgs, run_names, warn_of_missing, warn_of_none_judged};
-use crate::error::{Context, Remedied, UsageError, of_csv};
+use crate::error::{Context, Remedied, of_csv};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
@@ -37,7 +38,7 @@ pub struct DepthArgs {
 
     /// Measures, separated by blanks or commas
     #[arg(long, short, alias = "measures", value_name = "LIST", default_value = "nDCG@10")]
-    measure: Vec<String>,
+    measure: Vec<MeasureList>,
 
     /// Depths, ascending, separated by commas [default: 1,2,5,10 and so on to 1000, as deep as the runs]
     #[arg(long, value_name = "N,N...")]
@@ -104,7 +105,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(args.runs.iter().chain([&args.qrels.qrels]).chain(&args.first_stage)).check()?;
     check_runs(&args.runs)?;
     let plot = args.plot.open()?;
-    let measures = parse_measures(&args.measure.join(" ")).map_err(|error| UsageError::of(&error))?;
+    let measures = of_all(&args.measure);
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let first = args.first_stage.as_ref().map(|path| args.input.read(path, ui)).transpose()?;
     let runs = args.input.read_each(&args.runs, ui)?;

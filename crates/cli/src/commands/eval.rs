@@ -47,25 +47,33 @@ pub struct EvalArgs {
     trec_eval: Option<Vec<String>>,
 }
 
+impl EvalArgs {
+    /// Refuses options that do not go together.
+    pub fn check_options(&self) -> Result<(), UsageError> {
+        if !self.significance {
+            return Ok(());
+        }
+        self.evaluation.check_one_qrels()?;
+        if self.evaluation.runs.len() < 2 {
+            let message = "--significance compares runs with the first one, but there is only one";
+            return Err(UsageError::new(message, "name two runs or more"));
+        }
+        Ok(())
+    }
+}
+
 /// Evaluates the runs and writes the report.
 pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
     if let Some(arguments) = &args.trec_eval {
         return trec_eval::run(arguments, ui);
     }
-    let paths = &args.evaluation.runs;
-    if args.significance {
-        args.evaluation.check_one_qrels("--significance")?;
-        if paths.len() < 2 {
-            let message = "--significance compares runs with the first one, but there is only one";
-            return Err(UsageError::new(message, "name two runs or more").into());
-        }
-    }
+    args.check_options()?;
     let runs = args.evaluation.evaluate(ui)?;
     let mut report = Report { runs, comparisons: None };
     if args.significance {
         check_compared(&report.runs, ui)?;
         let which = match &args.baseline {
-            Some(baseline) => with_baseline(baseline, paths, &report.runs)?,
+            Some(baseline) => with_baseline(baseline, &args.evaluation.runs, &report.runs)?,
             None => Pairs::With(0),
         };
         let options = args.statistics.options();

@@ -1,7 +1,7 @@
 //! `toller fuse`: several runs become one.
 
 use toller_ir::counted;
-use toller_pipeline::fusion::{FusedQuery, Method, fuse_runs};
+use toller_pipeline::fusion::{FusedQuery, Fusion, Method, fuse_runs};
 
 use crate::args::fusion::{FusionArgs, MethodParser};
 use crate::args::paths::{InputPath, Inputs};
@@ -42,10 +42,17 @@ pub struct FuseArgs {
     fusion: FusionArgs,
 }
 
+impl FuseArgs {
+    /// Refuses options that do not go together; returns how the runs are fused.
+    pub fn check_options(&self) -> Result<Fusion, UsageError> {
+        check_runs(&self.runs)?;
+        self.fusion.fusion(self.method, self.runs.len())
+    }
+}
+
 pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
-    check_runs(&args.runs)?;
+    let fusion = args.check_options()?;
     args.output.check(&Inputs::files(&args.runs), ui)?;
-    let fusion = args.fusion.fusion(args.method, args.runs.len())?;
     let (queries, hits) = args.output.write(ui, |output| {
         let runs = args.input.read_all(&args.runs, ui)?;
         let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);

@@ -12,6 +12,7 @@ use crate::args::analyzer::AnalyzerArgs;
 use crate::args::input::{BadLinesArgs, CollectionArgs};
 use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
+use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
@@ -58,6 +59,12 @@ pub struct IndexArgs {
 }
 
 impl IndexArgs {
+    /// Refuses options that do not go together.
+    pub fn check_options(&self) -> Result<(), UsageError> {
+        self.output.check_directory("an index")?;
+        self.analyzer.check()
+    }
+
     fn title_separator(&self) -> Option<&str> {
         (!self.no_title).then_some(&*self.title_separator)
     }
@@ -94,7 +101,7 @@ impl FromStr for Memory {
 
 /// Builds the index.
 pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
-    args.output.check_directory("an index")?;
+    args.check_options()?;
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;

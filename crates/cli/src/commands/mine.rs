@@ -212,7 +212,8 @@ impl MineArgs {
     }
 }
 
-fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
+/// Refuses options that do not go together.
+pub fn check_options(args: &MineArgs) -> Result<(), UsageError> {
     if args.run.is_empty() && args.sparse.sparse.is_none() {
         return Err(UsageError::new(
             "there is nothing to take negatives from",
@@ -233,7 +234,11 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
     if args.sparse.sparse.is_some() && args.texts.queries.is_empty() {
         return Err(UsageError::new("searching an index needs --queries", "give --queries"));
     }
-    args.sparse.check()?;
+    args.sparse.check()
+}
+
+fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
+    check_options(args)?;
     if let Some(once) = args.texts.corpus.iter().find(|path| path.input().reads_once()) {
         let message = format!("--corpus is read twice, and {} can be read only once", once.input());
         return Err(UsageError::new(message, "give --corpus a file"));

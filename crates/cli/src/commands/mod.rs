@@ -110,6 +110,24 @@ pub enum Command {
     Man(man::ManArgs),
 }
 
+impl Command {
+    /// Refuses options that do not go together, whatever the machine and the files are. Commands that work for
+    /// long say so here, since recipes are checked before their first step.
+    pub fn check_options(&self) -> Result<(), UsageError> {
+        match self {
+            Self::Index(args) => args.check_options(),
+            Self::Search(args) => args.check_options(),
+            Self::Retrieve(args) => args.check_options(),
+            Self::Fuse(args) => args.check_options().map(|_| ()),
+            Self::Eval(args) => args.check_options(),
+            Self::Compare(args) => args.check_options().map(|_| ()),
+            Self::Mine(args) => mine::check_options(args),
+            Self::Tune(command) => command.check_options(),
+            _ => Ok(()),
+        }
+    }
+}
+
 pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
     let threads = start_threads(cli.threads.map(usize::from))?;
     // The server answers what is under way before it ends.

@@ -3,19 +3,19 @@
 use std::collections::{HashMap, HashSet};
 
 use toller_engine::Device;
-use toller_eval::{Evaluation, Measure, Report, RunReport, check_first_rank_measures, evaluate_first_ranks};
+use toller_eval::{Evaluation, Measure, Report, RunReport, evaluate_first_ranks};
 use toller_ir::{DocOrd, Qrels, Query, Searcher, is_relevant};
 use toller_pipeline::ordinals_of;
 
 use crate::args::dense::DenseArgs;
-use crate::args::evaluation::measures;
 use crate::args::id_lines::pairs;
 use crate::args::input::{BadLinesArgs, QueriesArgs};
+use crate::args::measures::{MeasureList, of_all, of_first_rank};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::qrels::QrelsArgs;
 use crate::args::result::ResultArgs;
 use crate::engine;
-use crate::error::{Remedied, UsageError};
+use crate::error::Remedied;
 use crate::ui::Ui;
 
 /// Queries between two steps of the progress bar: enough that reading the vectors again costs nothing.
@@ -46,8 +46,8 @@ pub struct RanksArgs {
     document_groups: Option<InputPath>,
 
     /// Measures, separated by blanks or commas: RR, RR@k and Success@k
-    #[arg(long, short, value_name = "LIST", default_value = "RR Success@1 Success@5 Success@10")]
-    measures: Vec<String>,
+    #[arg(long, short, value_name = "LIST", value_parser = of_first_rank, default_value = "RR Success@1 Success@5 Success@10")]
+    measures: Vec<MeasureList>,
 
     /// The lowest grade that is relevant
     #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
@@ -71,9 +71,7 @@ pub fn run(args: &RanksArgs, ui: &Ui) -> crate::Result<()> {
     let files = args.queries.iter().chain([&args.qrels.qrels]).chain(&args.document_groups);
     Inputs::files(files).and_directories(args.dense.stores().map(|path| &**path)).check()?;
     args.dense.check(!args.queries.is_empty(), false, false)?;
-    let measures = measures(&args.measures)?;
-    check_first_rank_measures(&measures).map_err(|error| UsageError::of(&error))?;
-    let measures: Vec<Measure> = measures.iter().map(Measure::with_average_ties).collect();
+    let measures: Vec<Measure> = of_all(&args.measures).iter().map(Measure::with_average_ties).collect();
 
     let qrels = args.qrels.read(args.bad_lines.skip_bad_lines, ui)?;
     let groups = args.document_groups.as_ref().map(groups_of).transpose()?;

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
-use toller_eval::{Test, parse_measures};
+use toller_eval::Test;
 use toller_files::{AtomicFile, FileError};
 use toller_ir::{Qrels, Run, counted};
 use toller_report::{Analyst, DataFile, Report, ReportOptions, data_files, report_page};
 
 use crate::args::choice::one_of;
 use crate::args::evaluation::{check_grouped, check_runs, read_groups};
+use crate::args::measures::{MeasureList, of_all};
 use crate::args::outputs::is_same_place;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
@@ -39,7 +40,7 @@ pub struct ReportArgs {
 
     /// Measures, separated by blanks or commas; queries are compared by the first one
     #[arg(long, short, alias = "measure", value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
-    measures: Vec<String>,
+    measures: Vec<MeasureList>,
 
     #[command(flatten)]
     texts: TextsArgs,
@@ -65,7 +66,7 @@ pub struct ReportArgs {
     top: u32,
 
     /// File to write the page to; - for stdout
-    #[arg(short, long, value_name = "FILE.html")]
+    #[arg(short, long, value_name = "FILE.html", value_parser = OutputPath::page())]
     output: OutputPath,
 
     /// Directory to write the numbers to, as CSV and JSON
@@ -167,13 +168,12 @@ impl ReportArgs {
     }
 
     fn options(&self) -> crate::Result<ReportOptions> {
-        let measures = parse_measures(&self.measures.join(" ")).map_err(|error| UsageError::of(&error))?;
         let judgments = run_names(std::slice::from_ref(&self.qrels.qrels)).concat();
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
         Ok(ReportOptions {
             title: self.title.clone().unwrap_or_else(|| judgments.clone()),
             judgments,
-            measures,
+            measures: of_all(&self.measures),
             relevance_level: self.relevance_level,
             test: self.test,
             queries: self.show as usize,

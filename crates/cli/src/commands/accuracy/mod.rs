@@ -3,13 +3,14 @@
 mod results;
 
 use toller_corpus::QueriesOfFile;
-use toller_eval::{Evaluation, Measure, Report, RunReport, check_first_rank_measures, evaluate_first_ranks};
+use toller_eval::{Evaluation, Measure, Report, RunReport, evaluate_first_ranks};
 use toller_ir::Query;
 
 use crate::args::answers::AnswerArgs;
 use crate::args::evaluation::{
-    Groups, check_group_names, check_grouped, check_runs, evaluated, grouped, measures, read_groups,
+    Groups, check_group_names, check_grouped, check_runs, evaluated, grouped, read_groups,
 };
+use crate::args::measures::{MeasureList, of_all, of_first_rank};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::result::ResultArgs;
 use crate::args::runs::{RunInputArgs, run_names, warn_of_questions};
@@ -33,8 +34,8 @@ pub struct AccuracyArgs {
     answers: AnswerArgs,
 
     /// Measures, separated by blanks or commas: Success@k, RR and RR@k
-    #[arg(long, short, value_name = "LIST", default_value = "Success@1 Success@5 Success@20 Success@100")]
-    measures: Vec<String>,
+    #[arg(long, short, value_name = "LIST", value_parser = of_first_rank, default_value = "Success@1 Success@5 Success@20 Success@100")]
+    measures: Vec<MeasureList>,
 
     /// Measure groups of questions too: each line has a question's identifier and the name of its group
     #[arg(long, value_name = "FILE", conflicts_with = "group_by_file")]
@@ -75,8 +76,7 @@ pub fn run(args: &AccuracyArgs, ui: &Ui) -> crate::Result<()> {
     let files = args.runs.iter().chain(args.answers.files()).chain(&args.groups);
     Inputs::files(files).check()?;
     check_runs(&args.runs)?;
-    let measures = measures(&args.measures)?;
-    check_first_rank_measures(&measures).map_err(|error| UsageError::of(&error))?;
+    let measures = of_all(&args.measures);
     let groups = args.groups.as_ref().map(read_groups).transpose()?;
 
     // As deep as the measures look.

@@ -14,6 +14,7 @@ use toller_eval::{EvalOptions, Measure};
 use toller_report::{Choice, Contrast, ContrastOptions, diff_page};
 
 use self::listing::Listing;
+use crate::args::measures::measure;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::replacing::{OWN_PAGE, OverwriteArgs, PAGE, is_own_page};
@@ -39,7 +40,7 @@ pub struct DiffArgs {
     qrels: Option<QrelsArgs>,
 
     /// The measure that is compared
-    #[arg(long, short, value_name = "MEASURE", default_value = "nDCG@10")]
+    #[arg(long, short, value_name = "MEASURE", value_parser = measure, default_value = "nDCG@10")]
     measure: Measure,
 
     #[command(flatten)]

@@ -32,7 +32,7 @@ pub struct ReproduceArgs {
     work: PathBuf,
 
     /// File to write the page to; - for stdout
-    #[arg(short, long, value_name = "FILE.html")]
+    #[arg(short, long, value_name = "FILE.html", value_parser = OutputPath::page())]
     output: Option<OutputPath>,
 
     /// File to write what was measured to, as a table in Markdown; - for stdout

@@ -105,6 +105,11 @@ pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 impl RetrieveArgs {
+    /// Refuses options that do not go together.
+    pub fn check_options(&self) -> Result<(), UsageError> {
+        self.retrieval.sources.check_options().map(|_| ())
+    }
+
     /// The files to which runs of the first stage may be written.
     fn kept(&self) -> impl Iterator<Item = OutputPath> {
         self.keep_stages.iter().flat_map(|directory| KEPT_RUNS.map(|file| directory.file(file)))

@@ -6,12 +6,13 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser};
 use toller_engine::WORD_PIECE;
+use toller_ir::Explain;
 use toller_recipe::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
 
 use crate::args::Cli;
 use crate::args::paths::{AnalyzerName, CachePath, InputPath, ModelName, OutputPath};
 use crate::args::shard::ShardArg;
-use crate::usage;
+use crate::{flags, usage};
 
 /// Commands that cannot be steps of an experiment.
 const NO_STEPS: [&str; 6] = ["run", "reproduce", "serve", "slurm", "completions", "man"];
@@ -76,19 +77,26 @@ impl Catalogue for CommandCatalogue {
     }
 
     fn check(&self, arguments: &[OsString]) -> Result<(), BadArguments> {
-        parse(arguments).map(|_| ()).map_err(|error| {
-            let option = match error.get(ContextKind::InvalidArg) {
+        let line = parse(arguments).map_err(|error| {
+            let flag = match error.get(ContextKind::InvalidArg) {
                 Some(ContextValue::String(flag)) => Some(flag),
                 Some(ContextValue::Strings(flags)) => flags.first(),
                 _ => None,
             };
-            let option = option.map(|flag| {
-                let name = flag.trim_start_matches("--");
-                name.split([' ', '=']).next().unwrap_or(name).to_owned()
-            });
-            BadArguments { option, message: usage::message(&error) }
+            let option = flag.map(|flag| option_of(flag.trim_start_matches("--")));
+            BadArguments { option, message: usage::message(&error), hint: usage::hint(&error) }
+        })?;
+        line.command.check_options().map_err(|error| {
+            let message = error.to_string();
+            let hint = error.remedy().map(|remedy| flags::spelled(&remedy, flags::flag));
+            BadArguments { option: message.strip_prefix("--").map(option_of), message, hint }
         })
     }
+}
+
+/// The option that a text begins with.
+fn option_of(text: &str) -> String {
+    text.split([' ', '=']).next().unwrap_or(text).to_owned()
 }
 
 /// The command that arguments begin with.
@@ -164,12 +172,57 @@ mod tests {
     }
 
     #[test]
+    fn what_a_command_refuses_before_it_reads_is_reported() {
+        let catalogue = CommandCatalogue::new();
+        let refused = |line: &str| {
+            let arguments: Vec<_> = line.split(' ').map(Into::into).collect();
+            catalogue.check(&arguments).unwrap_err()
+        };
+        let search = "search --sparse=i --queries=q --output=o";
+        let fuse = "fuse --method=interpolate --output=o";
+        for (line, option, says, hint) in [
+            (
+                "eval --qrels=q --measures=ndgc@10 r", "measures", "unknown measure 'ndgc'",
+                "did you mean nDCG",
+            ),
+            ("compare --qrels=q --measures=foo r s", "measures", "unknown measure", "the measures are"),
+            (
+                "report --qrels=q --measures=foo --output=p.html r",
+                "measures",
+                "unknown measure",
+                "the measures",
+            ),
+            ("report --qrels=q --output=p.png r", "output", "p.png would hold a page", "ends in .html"),
+            ("depth --qrels=q --measure=foo r", "measure", "unknown measure", "the measures are"),
+            ("depth --qrels=q --plot=p.png r", "plot", "p.png would hold a figure", "ends in .svg"),
+            ("index --corpus=c --output=o --language=xx", "language", "no analyzer named \"xx\"", "ar, bn"),
+            ("index --corpus=c --output=o --analyzer=xx", "analyzer", "no analyzer named \"xx\"", "ar, bn"),
+            ("index --corpus=c --output=o", "", "the language of the texts is not given", "--language en"),
+            (&format!("{search} --k1=-3.0"), "k1", "k1 is -3, which is not a number from 0 to 1e9", ""),
+            (&format!("{search} --k1=nan"), "k1", "k1 is NaN", ""),
+            (&format!("{search} --b=7"), "b", "b is 7, which is not a number from 0 to 1", ""),
+            (&format!("{search} --ranker=ql --k1=1"), "k1", "no meaning for --ranker ql", "--mu is for ql"),
+            (&format!("{fuse} r"), "", "one run cannot be fused", "name two runs or more"),
+            (&format!("{fuse} --weights=1,2,3 r s"), "", "3 weights for 2 lists", "give 2 weights"),
+            (&format!("{fuse} --weights=1,-2 r s"), "", "-2", "weights are finite, at least 0"),
+            (&format!("{fuse} --rrf-k=60 r s"), "", "has no meaning for interpolate", "fuse by rrf"),
+            ("fuse --method=rrf --output=o.bz2 r s", "output", "its name ends in .bz2", "end its name in"),
+        ] {
+            let bad = refused(line);
+            assert_eq!(bad.option.unwrap_or_default(), option, "{line}");
+            assert!(bad.message.contains(says), "{line}: {}", bad.message);
+            assert!(bad.hint.as_deref().unwrap_or_default().contains(hint), "{line}: {:?}", bad.hint);
+        }
+    }
+
+    #[test]
     fn a_wrong_value_is_reported_with_its_option() {
         let catalogue = CommandCatalogue::new();
-        let check = |line: &str| {
+        let refused = |line: &str| {
             let arguments: Vec<_> = line.split(' ').map(Into::into).collect();
-            catalogue.check(&arguments).err().map(|bad| (bad.option.unwrap_or_default(), bad.message))
+            catalogue.check(&arguments).err()
         };
+        let check = |line: &str| refused(line).map(|bad| (bad.option.unwrap_or_default(), bad.message));
         assert_eq!(check("search --sparse=i --queries=q --output=o"), None);
         let (option, message) = check("search --k=many --output=o").unwrap_or_default();
         assert_eq!(option, "k");

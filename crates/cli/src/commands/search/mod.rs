@@ -85,6 +85,11 @@ pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 impl SearchArgs {
+    /// Refuses options that do not go together.
+    pub fn check_options(&self) -> Result<(), UsageError> {
+        self.sources.check_options().map(|_| ())
+    }
+
     /// Whether queries are typed, on the command line or at a prompt.
     fn is_ad_hoc(&self) -> bool {
         let has_queries = !self.sources.queries.is_empty() || self.sources.dense.has_query_vectors();

@@ -11,7 +11,7 @@ use toller_store::Store;
 
 use crate::args::id_lines::pairs;
 use crate::args::paths::{InputPath, Inputs, OutputPath, last_part};
-use crate::args::plot::Plot;
+use crate::args::plot::{Plot, svg};
 use crate::engine;
 use crate::error::Remedied;
 use crate::ui::Ui;
@@ -28,7 +28,7 @@ pub struct PlotArgs {
     stores: Vec<InputPath>,
 
     /// SVG file to write
-    #[arg(short, long, value_name = "FILE.svg")]
+    #[arg(short, long, value_name = "FILE.svg", value_parser = svg())]
     output: OutputPath,
 
     /// Draw only these documents, with a colour for each group: each line has an identifier and the name of

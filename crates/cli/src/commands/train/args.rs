@@ -9,6 +9,7 @@ use toller_train::{CrossLoss, DualLossName, Rule, Schedule, Similarity};
 
 use super::config;
 use crate::args::choice::by_name;
+use crate::args::measures::MeasureList;
 use crate::args::model::pooling;
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 
@@ -197,7 +198,7 @@ pub struct DevArgs {
 
     /// Measures of the evaluations; the first decides which is the best [default: nDCG@10]
     #[arg(long, value_name = "LIST")]
-    pub dev_measures: Option<String>,
+    pub dev_measures: Option<MeasureList>,
 }
 
 /// `toller train dual`. It refuses the flags of what only cross-encoders do.

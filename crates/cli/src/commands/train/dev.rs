@@ -9,7 +9,7 @@ use toller_train::{Dev, Evaluation};
 
 use super::args::{RankingArgs, RunArgs, TokenArgs};
 use super::data::{collection, queries};
-use crate::args::evaluation::measures;
+use crate::args::measures::of_all;
 use crate::args::paths::InputPath;
 use crate::args::qrels::read_judgments;
 use crate::error::UsageError;
@@ -34,7 +34,7 @@ pub fn ranked(train: &RankingArgs, ui: &Ui) -> crate::Result<Option<Dev<DevData>
         corpus: collection(&args.dev_corpus, train.skip_bad_lines)?,
         run: run.map(|(run, _)| Arc::new(run)),
         depth: args.dev_depth.map(|depth| depth as usize),
-        measures: measures(&[args.dev_measures.clone().unwrap_or_else(|| "nDCG@10".to_owned())])?,
+        measures: of_all(&args.dev_measures.clone().map_or_else(|| "nDCG@10".parse(), Ok)),
     };
     Ok(Some(dev(set, &train.run)))
 }

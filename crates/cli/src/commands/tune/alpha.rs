@@ -3,7 +3,7 @@
 use clap::ArgAction;
 use serde_json::json;
 use toller_ir::{Run, counted};
-use toller_pipeline::fusion::Method;
+use toller_pipeline::fusion::{Fusion, Method};
 use toller_pipeline::tune::{Grid, Tuned, tune_alpha};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
@@ -51,13 +51,21 @@ pub struct AlphaArgs {
     scale: ScaleArgs,
 }
 
+impl AlphaArgs {
+    /// How the runs are fused. Refuses options that do not go together.
+    pub(super) fn fusion(&self) -> Result<Fusion, UsageError> {
+        check_runs(&self.runs)?;
+        let fusion = self.scale.fusion(self.method)?;
+        fusion.check(self.runs.len()).map_err(|error| UsageError::of(&error))?;
+        Ok(fusion)
+    }
+}
+
 /// Tunes the weight.
 pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
-    check_runs(&args.runs)?;
+    let fusion = args.fusion()?;
     Inputs::files(args.runs.iter().chain([&args.judging.qrels.qrels])).check()?;
     let plot = args.output.plot.open()?;
-    let fusion = args.scale.fusion(args.method)?;
-    fusion.check(args.runs.len()).map_err(|error| UsageError::of(&error))?;
     let qrels = args.judging.qrels.read(false, ui)?;
     let runs: [Run; 2] = match args.input.read_all(&args.runs, ui)?.try_into() {
         Ok(runs) => runs,

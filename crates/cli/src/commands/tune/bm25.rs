@@ -70,21 +70,29 @@ pub struct Bm25Args {
     bad_lines: BadLinesArgs,
 }
 
+impl Bm25Args {
+    /// The points to try. Refuses values that BM25 does not accept.
+    pub(super) fn grid(&self) -> Result<Bm25Grid<'_>, UsageError> {
+        let grid = Bm25Grid {
+            k1: &self.k1,
+            b: &self.b,
+            variant: if self.robertson { Bm25Variant::Robertson } else { Bm25Variant::Lucene },
+            lengths: if self.exact_lengths { Lengths::Exact } else { Lengths::Encoded },
+        };
+        for (k1, b) in grid.points() {
+            let ranker = Ranker::Bm25 { k1: k1 as f32, b: b as f32, variant: grid.variant };
+            let hint = "give --k1 values from 0 to 1e9, and --b values from 0 to 1";
+            ranker.check().map_err(|error| UsageError::new(error.to_string(), hint))?;
+        }
+        Ok(grid)
+    }
+}
+
 /// Tunes k1 and b.
 pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
     Inputs::files(args.queries.iter().chain([&args.judging.qrels.qrels])).check()?;
+    let grid = args.grid()?;
     let plot = args.output.plot.open()?;
-    let grid = Bm25Grid {
-        k1: &args.k1,
-        b: &args.b,
-        variant: if args.robertson { Bm25Variant::Robertson } else { Bm25Variant::Lucene },
-        lengths: if args.exact_lengths { Lengths::Exact } else { Lengths::Encoded },
-    };
-    for (k1, b) in grid.points() {
-        let ranker = Ranker::Bm25 { k1: k1 as f32, b: b as f32, variant: grid.variant };
-        let hint = "give --k1 values from 0 to 1e9, and --b values from 0 to 1";
-        ranker.check().map_err(|error| UsageError::new(error.to_string(), hint))?;
-    }
     let qrels = args.judging.qrels.read(false, ui)?;
     let queries = args.input.read(&args.queries, args.bad_lines.skip_bad_lines, ui)?;
     let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();

@@ -1,11 +1,11 @@
 //! The flags of the judgments by which parameters are chosen.
 
-use toller_eval::{Measure, MeasureError};
+use toller_eval::Measure;
 use toller_ir::Qrels;
 use toller_pipeline::tune::Judging;
 
+use crate::args::measures::measure;
 use crate::args::qrels::QrelsArgs;
-use crate::flags;
 
 /// Flags of the judgments and the measure.
 #[derive(Debug, clap::Args)]
@@ -24,10 +24,6 @@ pub(super) struct JudgingArgs {
     /// The lowest grade that is relevant, unless the measure names its own
     #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
     relevance_level: u32,
-}
-
-fn measure(text: &str) -> Result<Measure, String> {
-    text.parse().map_err(|error: MeasureError| flags::in_one_line(&error))
 }
 
 impl JudgingArgs {
