@@ -242,6 +242,13 @@ fn at(line: u64) -> String {
     if line > 0 { format!(", line {line}") } else { String::new() }
 }
 
+/// Whether a file is an archive, by its name.
+fn is_archive(file: &str) -> bool {
+    let name = file.to_ascii_lowercase();
+    let is_compressed_tar = || name.rsplit_once('.').is_some_and(|(stem, _)| stem.ends_with(".tar"));
+    [".zip", ".tar", ".tgz"].iter().any(|ending| name.ends_with(ending)) || is_compressed_tar()
+}
+
 /// The file in front of a message.
 fn of_file(file: Option<&str>) -> String {
     file.map_or_else(String::new, |file| format!("{file}: "))
@@ -264,6 +271,9 @@ impl Explain for DatasetError {
             }
             Self::NoFiles { expected, .. } => {
                 Some(format!("expected names such as {expected}; an archive has to be unpacked first").into())
+            }
+            Self::NotOfLayout { file, expected, .. } if is_archive(file) => {
+                Some(format!("unpack it first; expected names such as {expected}").into())
             }
             Self::NotOfLayout { expected, .. } => {
                 Some(format!("expected names such as {expected}; leave the file out, or rename it").into())

@@ -339,6 +339,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use toller_ir::Explain;
+
     use super::{Layout, find_sources};
     use crate::error::DatasetError;
 
@@ -402,7 +404,10 @@ mod tests {
 
     #[test]
     fn a_named_file_belongs_to_the_layout() {
-        let files = folder(&["corpus.jsonl", "notes.txt", "scifact-qrels/test.tsv"]);
+        let files = folder(&[
+            "corpus.jsonl", "notes.txt", "scifact-qrels/test.tsv", "scifact.ZIP", "scifact.tar.xz",
+            "scifact.tgz",
+        ]);
         let find = |names: &[&str]| {
             let paths: Vec<_> = names.iter().map(|name| files.path().join(name)).collect();
             find_sources(Layout::Beir, &paths, None)
@@ -412,6 +417,10 @@ mod tests {
         assert!(find(&["corpus.jsonl", "scifact-qrels"]).unwrap().splits["test"].qrels.is_some());
         let message = find(&["corpus.jsonl", "notes.txt"]).unwrap_err().to_string();
         assert!(message.ends_with("notes.txt: no file of the layout 'beir' is called that"), "{message}");
+        for archive in ["scifact.ZIP", "scifact.tar.xz", "scifact.tgz"] {
+            let remedy = find(&[archive]).unwrap_err().remedy().map(|remedy| remedy.to_string());
+            assert!(remedy.is_some_and(|remedy| remedy.starts_with("unpack it first; ")), "{archive}");
+        }
         assert!(find(&["", "notes.txt"]).is_err());
     }
 
