@@ -40,9 +40,7 @@ impl Sniff {
     pub(crate) fn new(reader: &mut InputReader) -> Result<Self, CorpusError> {
         let file = reader.input().to_string();
         let head = reader.peek(SNIFF_BYTES);
-        if let Some((reason, remedy)) = not_text(head) {
-            return Err(CorpusError::Unsupported { file, reason, remedy: remedy.into() });
-        }
+        check_head(&file, head)?;
         let whole = head.len() < SNIFF_BYTES;
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
         let text = String::from_utf8_lossy(head).into_owned();
@@ -195,12 +193,32 @@ impl<'de> Visitor<'de> for &mut FieldSearch<'_> {
     }
 }
 
+/// Refuses a file that is not UTF-8 text, if its beginning shows that. Detection does the same, except for
+/// UTF-16 with a byte order mark, which is a bad line.
+///
+/// # Errors
+/// [`CorpusError::Unsupported`] for an archive, UTF-16 and other bytes.
+pub fn check_text(reader: &mut InputReader) -> Result<(), CorpusError> {
+    let file = reader.input().to_string();
+    let head = reader.peek(SNIFF_BYTES);
+    let marked = head.strip_prefix(b"\xff\xfe").or_else(|| head.strip_prefix(b"\xfe\xff"));
+    check_head(&file, marked.unwrap_or(head))
+}
+
+fn check_head(file: &str, head: &[u8]) -> Result<(), CorpusError> {
+    match not_text(head) {
+        None => Ok(()),
+        Some((reason, remedy)) => {
+            Err(CorpusError::Unsupported { file: file.to_owned(), reason, remedy: remedy.into() })
+        }
+    }
+}
+
 /// Why bytes are not UTF-8 text, and what to do, if their beginning shows it.
 fn not_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
     const TAR: std::ops::Range<usize> = 257..262;
     match head {
         _ if head.get(TAR) == Some(b"ustar") => Some(("a tar archive", "unpack it first (tar -xf)")),
-        // UTF-16 with a byte order mark is a bad line.
         [1..=255, 0, 1..=255, 0, ..] => {
             Some(("UTF-16 text, not UTF-8", "convert it to UTF-8 (iconv -f UTF-16LE -t UTF-8)"))
         }

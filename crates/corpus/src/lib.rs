@@ -41,6 +41,7 @@ pub use collection::{
 pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
 pub use error::{BadKind, BadRecord, CorpusError, Place};
 pub use fingerprint::{Fingerprint, Fingerprinter};
+pub use format::check_text;
 pub use json_id::JsonId;
 pub use locations::Locations;
 pub use names::{ColumnNames, Names};

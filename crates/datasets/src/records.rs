@@ -6,6 +6,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
 use serde::de::DeserializeOwned;
 pub(crate) use toller_corpus::JsonId as Id;
+use toller_corpus::check_text;
 use toller_corpus::parquet::{ParquetSource, guard};
 use toller_files::{Input, InputReader};
 
@@ -33,10 +34,11 @@ impl From<DatasetError> for NotTaken {
     }
 }
 
-/// Opens a text, whose byte order mark is skipped.
+/// Opens a text, whose byte order mark is skipped. Refuses what is no text.
 pub(crate) fn open_text(input: &Input) -> Result<InputReader, DatasetError> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     let mut reader = InputReader::open(input)?;
+    check_text(&mut reader)?;
     if reader.peek(MARK.len()) == MARK {
         reader.consume(MARK.len());
     }
@@ -156,8 +158,9 @@ mod tests {
     use serde::Deserialize;
     use serde_json::Value;
     use toller_files::Input;
+    use toller_ir::Explain;
 
-    use super::for_each_record;
+    use super::{for_each_record, read_json};
 
     #[derive(Deserialize)]
     struct Named {
@@ -186,6 +189,26 @@ mod tests {
         assert!(other.ends_with(", line 1: integer `1` where an object is expected at column 1"), "{other}");
         let refused = for_each_record(&input, "objects", |_: Value| Err("no".into()));
         assert!(refused.unwrap_err().to_string().ends_with(", line 1: no"));
+    }
+
+    #[test]
+    fn what_is_no_text_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let input = Input::parse(file.path());
+        let mut tar = vec![0; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        let little: Vec<u8> = "\u{feff}{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = "{}".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for (bytes, says, hint) in [
+            (tar, "a tar archive", "unpack it first"),
+            (little, "UTF-16 text, not UTF-8", "iconv -f UTF-16LE"),
+            (big, "UTF-16 text, not UTF-8", "iconv -f UTF-16BE"),
+        ] {
+            std::fs::write(file.path(), bytes).unwrap();
+            let error = read_json::<Value>(&input, "objects").unwrap_err();
+            assert!(error.to_string().ends_with(says), "{error}");
+            assert!(error.remedy().is_some_and(|remedy| remedy.to_string().contains(hint)), "{error}");
+        }
     }
 
     #[test]
