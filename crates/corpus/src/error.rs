@@ -43,6 +43,10 @@ named! {
         Null = "null",
         /// Not the syntax of the format, or a value of the wrong type.
         Malformed = "malformed record",
+        /// NaN or Infinity, which Python's json module writes and JSON does not have.
+        NotJson = "not JSON",
+        /// An escape of half a character beyond the first 65,536.
+        LoneSurrogate = "lone surrogate",
         /// An identifier that is empty or blank.
         EmptyId = "empty id",
         /// An identifier that no run can hold: with a tab, a line end, or white space at an end;
@@ -90,6 +94,13 @@ impl BadKind {
             Self::SpacedId => remedy!(
                 "identifiers that hold spaces need tabs between the columns; pass {} to count and skip such \
                  lines",
+                skip
+            ),
+            Self::NotJson => {
+                remedy!("write null where a value is missing, or pass {} to count and skip such lines", skip)
+            }
+            Self::LoneSurrogate => remedy!(
+                "write the character in UTF-8 or as two escapes, or pass {} to count and skip such lines",
                 skip
             ),
             Self::Null => remedy!("fill in the value, or pass {} to count and skip such rows", skip),

@@ -468,6 +468,12 @@ fn bad_lines_of_jsonl() {
     bad(r#"{"id": "2", "text": "b", "title": {}}"#, BadKind::Malformed, &["an object as the title"]);
     bad(r#"{"id": "2", "id": "4", "text": "b"}"#, BadKind::Malformed, &["the field id twice"]);
     bad(r#"{"id": "2", "text": "b""#, BadKind::Malformed, &["EOF"]);
+    bad(r#"{"id": "2", "text": NaN}"#, BadKind::NotJson, &["found NaN at column 21", "a number or null"]);
+    bad(r#"{"id": "2", "text": "b", "x": [-Infinity]}"#, BadKind::NotJson, &["Infinity at column 33"]);
+    for half in [r"\ud83d", r"\ude00", r"\ud83d\n", r"\ud83da"] {
+        let line = format!(r#"{{"id": "2", "text": "{half}"}}"#);
+        bad(&line, BadKind::LoneSurrogate, &["half of a surrogate pair at column"]);
+    }
     bad(r#"{"id": "2", "text": "b"} x"#, BadKind::Malformed, &["trailing"]);
     bad(r#"["2", "b"]"#, BadKind::Malformed, &["a JSON object"]);
 }

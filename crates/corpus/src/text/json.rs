@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use toller_ir::in_words_of_json_line;
 
-use crate::error::{BadKind, Wrong, excerpt};
+use crate::error::{BadKind, Wrong, excerpt, listed};
 
 /// A record seldom has more fields.
 const USUAL_FIELDS: usize = 8;
@@ -167,13 +167,29 @@ impl<'de> Visitor<'de> for LooseVisitor {
 
 /// A record of a JSON file.
 pub(crate) fn parse_record<T: DeserializeOwned>(record: &str, expected: &str) -> Result<T, Wrong> {
-    serde_json::from_str(record).map_err(|error| not_json(record, error, expected))
+    serde_json::from_str(record).map_err(|error| not_json(record, &error, expected))
 }
 
-fn not_json(record: &str, error: serde_json::Error, expected: &str) -> Wrong {
+fn not_json(record: &str, error: &serde_json::Error, expected: &str) -> Wrong {
     // The place of the record has its line.
     let said = in_words_of_json_line(error);
+    let place = said.rsplit_once(" at ").map_or("an unknown place", |(_, place)| place);
+    if let Some(name) = not_a_number(record, error) {
+        return Wrong::new(BadKind::NotJson, format!("{name} at {place}"), "a number or null");
+    }
+    if ["unexpected end of hex escape", "lone leading surrogate"].iter().any(|start| said.starts_with(start))
+    {
+        let found = format!("half of a surrogate pair at {place}");
+        return Wrong::new(BadKind::LoneSurrogate, found, r"both halves, as in \ud83d\ude00");
+    }
     Wrong::new(BadKind::Malformed, format!("{} ({said})", excerpt(record.as_bytes())), expected)
+}
+
+/// What Python's json module writes for floats that JSON does not have, if that is the error.
+fn not_a_number(record: &str, error: &serde_json::Error) -> Option<&'static str> {
+    let line = record.lines().nth(error.line().checked_sub(1)?)?;
+    let rest = line.get(error.column().checked_sub(1)?..)?;
+    ["NaN", "Infinity"].into_iter().find(|name| rest.starts_with(name))
 }
 
 /// The fields of a JSON object.
@@ -183,7 +199,7 @@ pub(crate) struct Object<'de>(Vec<(Loose<'de>, Loose<'de>)>);
 impl<'de> Object<'de> {
     /// The object on a line.
     pub(crate) fn parse(line: &'de str, expected: &str) -> Result<Self, Wrong> {
-        serde_json::from_str(line).map_err(|error| not_json(line, error, expected))
+        serde_json::from_str(line).map_err(|error| not_json(line, &error, expected))
     }
 
     /// Takes the fields with these names. If several of them are there and not null, the first name counts.
@@ -201,6 +217,15 @@ impl<'de> Object<'de> {
             first = first.or(value);
         }
         Ok(first.or_else(|| names.iter().find_map(|name| self.take_in_any_case(name.as_ref()))))
+    }
+
+    /// Takes the field with one of these names, which is called `what` in errors. `expected` says which
+    /// fields there should be.
+    pub(crate) fn need(&mut self, names: &[&str], what: &str, expected: &str) -> Result<Loose<'de>, Wrong> {
+        self.take(names)?.ok_or_else(|| {
+            let found = format!("no {what} among {}", listed(self.names()));
+            Wrong::new(BadKind::MissingColumn, found, expected)
+        })
     }
 
     /// The names of the fields.
