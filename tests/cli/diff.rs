@@ -172,6 +172,11 @@ fn what_is_wrong_is_reported() {
     workspace
         .toller("diff --tally bad.csv")
         .fails(1, &["bad.csv, line 2: the gain \"lots\" is not a number"]);
+    // The folder of the output is looked for before the work.
+    for command in ["before.run after.run", "before.run --failed-at 1"] {
+        let command = format!("diff {command} --qrels none.txt --format html --output none/page.html");
+        workspace.toller(&command).fails(1, &["cannot create none/page.html"]);
+    }
     workspace.write("few.jsonl", "{\"_id\": \"a\", \"text\": \"t\"}\n");
     workspace
         .runs("diff before.run after.run --qrels qrels.txt --corpus few.jsonl")

@@ -137,6 +137,11 @@ fn what_is_wrong_is_told() {
         .fails(1, &["NumRel is not a mean", "nDCG@10"]);
     workspace.write("one.txt", "q1 0 good1 1\n");
     workspace.toller("report a.run --qrels one.txt --output p.html").fails(1, &["too few"]);
+    // The folder of the page is looked for before the work, and no data are written.
+    workspace
+        .toller("report a.run --qrels qrels.txt --output none/p.html --data numbers")
+        .fails(1, &["cannot create none/p.html"]);
+    assert!(!workspace.path("numbers").exists());
     workspace.toller("report a.run --qrels qrels.txt --output p.html").succeeds();
     let page = String::from_utf8(workspace.read("p.html")).unwrap();
     assert!(!page.contains("<section id=\"significance\""), "a single run has nothing to compare with");

@@ -27,7 +27,7 @@ use crate::ui::Ui;
 /// baseline is the first run, unless --baseline names another. --data writes the numbers as CSV and JSON.
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {
-    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON); `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 
@@ -92,21 +92,7 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_page()?;
     check_runs(&paths)?;
     let options = args.options()?;
-    let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
-    let groups = options.groups.clone();
-    let report = analyse(args, &paths, &qrels, options, ui)?;
-    if let Some(groups) = &groups {
-        let queries: Vec<&str> = report.queries.iter().map(String::as_str).collect();
-        check_grouped(&queries, groups, ui)?;
-    }
-    let texts = args.texts.read(&report.wanted(), args.input.skip_bad_lines(), ui)?;
-    let page = report_page(&report, &texts);
-    let data = args.data.as_ref().map(|directory| data_of(&report, directory, &args.output)).transpose()?;
-    // The page last: where it is new, all is written.
-    if let (Some(directory), Some(data)) = (&args.data, &data) {
-        write_data(data, directory)?;
-    }
-    args.output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?))?;
+    let (report, page_bytes) = args.output.write(ui, |out, _| write(args, &paths, options, out, ui))?;
     if args.output.is_stdout() {
         return Ok(());
     }
@@ -115,17 +101,42 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
         "{} on {} in {output} ({} kB)",
         counted(runs, "run"),
         counted(queries, "query"),
-        page.len().div_ceil(1000)
+        page_bytes.div_ceil(1000)
     ));
     ui.json(|| {
         serde_json::json!({
             "page": output.to_string(),
-            "bytes": page.len(),
+            "bytes": page_bytes,
             "runs": runs,
             "queries": queries,
             "data": args.data.as_ref().map(|directory| directory.display().to_string()),
         })
     })
+}
+
+/// Writes the data and the page; returns the report and the bytes of the page.
+fn write(
+    args: &ReportArgs,
+    paths: &[InputPath],
+    options: ReportOptions,
+    out: &mut dyn Write,
+    ui: &Ui,
+) -> crate::Result<(Report, usize)> {
+    let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
+    let groups = options.groups.clone();
+    let report = analyse(args, paths, &qrels, options, ui)?;
+    if let Some(groups) = &groups {
+        let queries: Vec<&str> = report.queries.iter().map(String::as_str).collect();
+        check_grouped(&queries, groups, ui)?;
+    }
+    let texts = args.texts.read(&report.wanted(), args.input.skip_bad_lines(), ui)?;
+    let page = report_page(&report, &texts);
+    // The page last: where it is new, all is written.
+    if let Some(directory) = &args.data {
+        write_data(&data_of(&report, directory, &args.output)?, directory)?;
+    }
+    out.write_all(page.as_bytes())?;
+    Ok((report, page.len()))
 }
 
 /// Reads the runs one after the other.

@@ -9,6 +9,7 @@ use toller_report::{FailedQuery, Failures, Judged, RetrievedDocument, Sample, Te
 use super::report::{excerpt, passage};
 use super::sheet::{CATEGORY, NOTE};
 use super::{DiffArgs, FormatArg};
+use crate::args::paths::InputPath;
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::{run_names, warn_of_missing, warn_of_none_judged};
 use crate::error::UsageError;
@@ -22,6 +23,22 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
         let message = "--failed-at shows the failures of one run, but there are several";
         return Err(UsageError::new(message, "name one run").into());
     };
+    let failures = args.output.write(ui, |out, _| write(args, path, cutoff, qrels, out, ui))?;
+    if !args.output.is_stdout() {
+        let (shown, failed, path) = (failures.shown.len(), failures.failed, args.output.display());
+        ui.status(format!("{shown} of {failed} failed queries in {path}"));
+    }
+    Ok(())
+}
+
+fn write(
+    args: &DiffArgs,
+    path: &InputPath,
+    cutoff: u32,
+    qrels: &QrelsArgs,
+    mut out: &mut dyn Write,
+    ui: &Ui,
+) -> crate::Result<Failures> {
     let qrels = qrels.read(args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(path, ui)?;
     warn_of_none_judged(&path.input().to_string(), &run, &qrels, ui);
@@ -33,17 +50,13 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
     let mut wanted = Wanted::default();
     failures.want(&mut wanted);
     let texts = args.texts.read(&wanted, args.input.skip_bad_lines(), ui)?;
-    args.output.write(ui, |mut out, _| match args.format(ui) {
-        FormatArg::Text => write_printable(out, |shown| text(&failures, &texts, shown)),
-        FormatArg::Json => json(&failures, &texts, &mut out),
-        FormatArg::Csv => Ok(sheet(&failures, &texts, args.per_pair, out).map_err(crate::error::of_csv)?),
-        FormatArg::Html => Ok(out.write_all(failures_page(&failures, &texts, args.per_pair).as_bytes())?),
-    })?;
-    if !args.output.is_stdout() {
-        let (shown, failed, path) = (failures.shown.len(), failures.failed, args.output.display());
-        ui.status(format!("{shown} of {failed} failed queries in {path}"));
+    match args.format(ui) {
+        FormatArg::Text => write_printable(out, |shown| text(&failures, &texts, shown))?,
+        FormatArg::Json => json(&failures, &texts, &mut out)?,
+        FormatArg::Csv => sheet(&failures, &texts, args.per_pair, out).map_err(crate::error::of_csv)?,
+        FormatArg::Html => out.write_all(failures_page(&failures, &texts, args.per_pair).as_bytes())?,
     }
-    Ok(())
+    Ok(failures)
 }
 
 fn judged(failures: &Failures, document: &RetrievedDocument) -> &'static str {

@@ -132,8 +132,11 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
     if let Some(cutoff) = args.failed_at {
         return failures::run(args, cutoff, qrels, ui);
     }
-    let listing = Listing::read(args, qrels, ui)?;
-    args.output.write(ui, |out, _| write(&listing, args.format(ui), out))?;
+    let listing = args.output.write(ui, |out, _| {
+        let listing = Listing::read(args, qrels, ui)?;
+        write(&listing, args.format(ui), out)?;
+        Ok(listing)
+    })?;
     if !args.output.is_stdout() {
         let Contrast { ref shown, all, lost, gained, .. } = listing.contrast;
         let (of, what) = match args.show {
