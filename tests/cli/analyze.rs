@@ -30,7 +30,9 @@ fn a_line_that_is_not_utf8_is_named() {
         ],
     );
     // Empty lines and both ends of lines.
-    assert_eq!(workspace.toller_reading(b"a  b\r\n\n c", analyze).succeeds().stdout, "a b\n\nc\n");
+    for analyze in [analyze, "analyze --analyzer whitespace -"] {
+        assert_eq!(workspace.toller_reading(b"a  b\r\n\n c", analyze).succeeds().stdout, "a b\n\nc\n");
+    }
 }
 
 #[test]

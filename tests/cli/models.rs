@@ -217,5 +217,9 @@ fn a_known_model_is_shown() {
     // Blanks at the end of a prompt are seen.
     workspace.runs("models multilingual-e5-base").prints(["\"query: \"", "\"passage: \""]);
     assert_eq!(workspace.runs("models multilingual-e5-base --json").json()["name"], "multilingual-e5-base");
+    workspace.toller("models minilm").fails(
+        2,
+        &["no known model is called minilm", "hint: there is all-MiniLM-L6-v2", "see `toller models`"],
+    );
     workspace.toller("models e5").fails(2, &["no known model is called e5", "see `toller models`"]);
 }

@@ -15,7 +15,7 @@ pub struct AnalyzeArgs {
     #[command(flatten)]
     analyzer: AnalyzerArgs,
 
-    /// Texts to analyze [default: the lines of standard input]
+    /// Texts to analyze [default: the lines of standard input, as for -]
     #[arg(value_name = "TEXT")]
     texts: Vec<String>,
 }
@@ -34,7 +34,7 @@ pub fn run(args: &AnalyzeArgs, ui: &Ui) -> crate::Result<()> {
             writeln!(out, "{}", terms.join(" "))
         }
     };
-    if args.texts.is_empty() {
+    if args.texts.is_empty() || args.texts == ["-"] {
         lines(&Input::Stdin, |_, line| Ok(show(line)?))?;
     } else {
         args.texts.iter().try_for_each(|text| show(text))?;

@@ -28,9 +28,7 @@ pub fn run(args: &ModelsArgs, ui: &Ui) -> crate::Result<()> {
     let models = known_models()?;
     if let Some(name) = &args.name {
         let is_it = |model: &&KnownModel| model.name == *name || model.source.as_ref() == Some(name);
-        let model = models.iter().find(is_it).ok_or_else(|| {
-            UsageError::new(format!("no known model is called {name}"), "see `toller models` for all names")
-        })?;
+        let model = models.iter().find(is_it).ok_or_else(|| unknown(name, &models))?;
         return ui.show(|| object(model), |out| out.write_all(properties(model).as_bytes()));
     }
     let terminal = Term::stdout();
@@ -39,6 +37,18 @@ pub fn run(args: &ModelsArgs, ui: &Ui) -> crate::Result<()> {
         || json!({ "models": models.iter().map(object).collect::<Vec<_>>() }),
         |out| out.write_all(rows(&models, columns).as_bytes()),
     )
+}
+
+fn unknown(name: &str, models: &[KnownModel]) -> UsageError {
+    const SHOWN: usize = 5;
+    let asked = name.to_lowercase();
+    let near = models.iter().map(|model| model.name).filter(|known| known.to_lowercase().contains(&asked));
+    let near: Vec<&str> = near.take(SHOWN).collect();
+    let mut remedy = "see `toller models` for all names".to_owned();
+    if !near.is_empty() {
+        remedy = format!("there is {}; {remedy}", near.join(", "));
+    }
+    UsageError::new(format!("no known model is called {name}"), remedy)
 }
 
 fn object(model: &KnownModel) -> Value {
