@@ -43,7 +43,7 @@ const PASSAGE: Usual = Usual {
 
 /// The names of a query's fields.
 const QUERY: Usual = Usual {
-    id: &["_id", "id", "qid", "query_id", "query-id", "question_id", "topic_id", "topic-id"],
+    id: &["_id", "id", "qid", "q_id", "query_id", "query-id", "question_id", "topic_id", "topic-id"],
     title: &[],
     text: &["text", "query", "question"],
 };

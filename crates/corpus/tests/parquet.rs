@@ -8,17 +8,18 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{assert_error, passage, query, skipping, triples};
+use common::{assert_error, entries, passage, query, skipping, triples};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use toller_corpus::{
-    CorpusError, ReadOptions, SkipReport, open_collection, read_qrels, read_queries, survey,
+    CorpusError, ReadOptions, RunFormat, SkipReport, open_collection, read_qrels, read_queries, read_run,
+    read_run_and_format, survey,
 };
 use toller_files::Input;
-use toller_ir::Passage;
+use toller_ir::{Explain, Passage};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -231,6 +232,49 @@ fn judgments_are_rows() -> Outcome {
     Ok(())
 }
 
+/// The hits of ranx, whose third row is as `score` says.
+fn write_hits(path: &Path, names: [&str; 3], score: Option<f64>) {
+    let [query, document, number] = names;
+    let schema = format!(
+        "message m {{ required binary {query} (UTF8); required int64 {document}; optional double {number}; }}"
+    );
+    let schema = Arc::new(parse_message_type(&schema).unwrap());
+    let mut writer =
+        SerializedFileWriter::new(File::create(path).unwrap(), schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    column::<ByteArrayType>(&mut group, ["b", "a", "a"].map(text).to_vec(), false);
+    column::<Int64Type>(&mut group, vec![Some(7), Some(7), Some(8)], false);
+    column::<DoubleType>(&mut group, vec![Some(1.0), Some(0.0), score], true);
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn runs_and_judgments_of_ranx() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("run.parquet");
+    let input = Input::File(path.clone());
+    for names in [["q_id", "doc_id", "score"], ["qid", "docno", "score"], ["query_id", "docid", "score"]] {
+        write_hits(&path, names, Some(2.5));
+        let (run, format, _) = read_run_and_format(&input, &ReadOptions::default())?;
+        assert_eq!(entries(&run), [("b", "7", 1.0), ("a", "7", 0.0), ("a", "8", 2.5)], "{names:?}");
+        assert_eq!(format, RunFormat::Parquet);
+        write_hits(&path, names, Some(2.0));
+        let judged = triples(&read_qrels(&input, &ReadOptions::default())?.0);
+        assert!(judged.contains(&("a".to_owned(), "8".to_owned(), 2)), "{names:?}");
+    }
+    for (score, says) in [(None, "row 3: "), (Some(f64::NAN), "row 3: bad number")] {
+        write_hits(&path, ["q_id", "doc_id", "score"], score);
+        assert_error(read_run(&input, &ReadOptions::default()), &["run.parquet", says]);
+        let (run, skipped) = read_run(&input, &skipping())?;
+        assert_eq!((entries(&run).len(), skipped.total()), (2, 1));
+    }
+    write_hits(&path, ["q_id", "doc_id", "similarity"], Some(1.0));
+    let missing = "row 1: missing column: found no score among q_id, doc_id, similarity";
+    assert_error(read_run(&input, &ReadOptions::default()), &[missing]);
+    Ok(())
+}
+
 #[test]
 fn what_cannot_be_read_says_why() -> Outcome {
     let directory = tempfile::tempdir()?;
@@ -253,6 +297,16 @@ fn what_cannot_be_read_says_why() -> Outcome {
     let cut = directory.path().join("cut.parquet");
     fs::write(&cut, &bytes[..bytes.len() / 2])?;
     assert_error(read(&cut), &["cut.parquet: not readable as parquet"]);
+
+    // What the footer says of the compression of a column: 1 is Snappy, 4 is Brotli, both doubled.
+    let (snappy, brotli) = (b"text\x15\x02", b"text\x15\x08");
+    let at = bytes.windows(snappy.len()).position(|found| found == snappy).ok_or("no such column")?;
+    let mut other = bytes.clone();
+    other[at..][..brotli.len()].copy_from_slice(brotli);
+    fs::write(&cut, other)?;
+    let error =
+        assert_error(read(&cut), &["cut.parquet: its pages are compressed by Brotli, which is not read"]);
+    assert!(error.remedy().unwrap().to_string().contains("compression=\"zstd\""));
 
     let other = directory.path().join("other.parquet");
     let schema = Arc::new(parse_message_type("message m { required int64 id; required double score; }")?);

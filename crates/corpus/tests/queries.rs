@@ -52,8 +52,10 @@ fn json_lines_of_every_kind() -> Outcome {
 
 #[test]
 fn every_format_knows_the_same_names_in_any_case() -> Outcome {
-    let ids =
-        ["_id", "id", "qid", "query_id", "query-id", "question_id", "topic_id", "topic-id", "ID", "Query-ID"];
+    let ids = [
+        "_id", "id", "qid", "q_id", "query_id", "query-id", "question_id", "topic_id", "topic-id", "ID",
+        "Query-ID",
+    ];
     for id in ids {
         let expected = [query("7", "a", &[])];
         assert_eq!(queries("q.jsonl", format!("{{\"{id}\": 7, \"Text\": \"a\"}}\n"))?, expected, "{id}");

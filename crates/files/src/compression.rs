@@ -52,6 +52,9 @@ fn unsupported(head: &[u8]) -> Option<&'static str> {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
             Some("it is compressed by bzip2: decompress it (bunzip2), or recompress it as gzip, zstd or xz")
         }
+        [0x04, 0x22, 0x4d, 0x18, ..] => {
+            Some("it is compressed by lz4: decompress it (lz4 -d), or recompress it as gzip, zstd or xz")
+        }
         [0x1f, 0x9d, ..] => Some("it is compressed by compress: decompress it (uncompress, or gzip -d)"),
         _ => None,
     }

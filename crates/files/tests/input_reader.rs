@@ -128,9 +128,10 @@ fn a_compressed_name_with_nothing_in_it_is_truncated() -> Result<(), Box<dyn Err
 
 #[test]
 fn archives_are_named() {
-    let refused: [(&[u8], &str); 3] = [
+    let refused: [(&[u8], &str); 4] = [
         (b"PK\x03\x04rest of it", "unzip"),
         (b"BZh91AY&SY and more", "bunzip2"),
+        (b"\x04\x22\x4d\x18 and more", "lz4 -d"),
         (b"\x1f\x9d\x90\x61\xc4", "compressed by compress: decompress it (uncompress, or gzip -d)"),
     ];
     for (bytes, word) in refused {

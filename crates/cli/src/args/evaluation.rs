@@ -23,7 +23,7 @@ pub struct EvaluationArgs {
     #[command(flatten)]
     qrels: QrelsSetsArgs,
 
-    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON); `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<InputPath>,
 

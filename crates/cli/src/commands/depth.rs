@@ -29,7 +29,7 @@ use crate::ui::Ui;
 /// shows what each stage of a pipeline still finds.
 #[derive(Debug, clap::Args)]
 pub struct DepthArgs {
-    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON); `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 

@@ -16,7 +16,7 @@ use crate::ui::Ui;
 /// strictly. A query that is missing from a run is fused from the others.
 #[derive(Debug, clap::Args)]
 pub struct FuseArgs {
-    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON), two or more; `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet), two or more; `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 

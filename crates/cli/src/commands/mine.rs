@@ -39,8 +39,8 @@ const SEED: u64 = 42;
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("queries", |queries| queries.num_args(1..)))]
 pub struct MineArgs {
-    /// Runs to take negatives from (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON), instead of searching an
-    /// index
+    /// Runs to take negatives from (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet), instead of
+    /// searching an index
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "sparse")]
     run: Vec<InputPath>,
 

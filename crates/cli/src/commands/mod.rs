@@ -111,8 +111,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Refuses options that do not go together, whatever the machine and the files are. Commands that work for
-    /// long say so here, since recipes are checked before their first step.
+    /// Refuses options that do not go together, whatever the machine and the files are: recipes are checked
+    /// before their first step.
     pub fn check_options(&self) -> Result<(), UsageError> {
         match self {
             Self::Index(args) => args.check_options(),

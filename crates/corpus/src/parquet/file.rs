@@ -6,9 +6,9 @@ use toller_files::{Compression, FileError, InputReader, WatchedFile};
 use toller_ir::Position;
 
 use crate::error::{CorpusError, Place};
-use crate::parquet::{ParquetSource, guard};
+use crate::parquet::{BROTLI, ParquetSource, guard};
 
-/// A Parquet file of passages, queries or judgments.
+/// A Parquet file of passages, queries, judgments or hits.
 pub(crate) struct ParquetFile {
     name: String,
     watched: Option<WatchedFile>,
@@ -62,6 +62,13 @@ fn guarded<T>(
 ) -> Result<T, CorpusError> {
     guard(call).map_err(|error| match watched.map(WatchedFile::check) {
         Some(Err(changed)) => FileError::new("read", file, changed).into(),
+        _ if error.0 == BROTLI => CorpusError::Unsupported {
+            file: file.to_owned(),
+            reason: BROTLI,
+            remedy: "write it again with another compression, as in pandas: \
+                     df.to_parquet(\"new.parquet\", compression=\"zstd\")"
+                .into(),
+        },
         _ => CorpusError::Broken {
             file: file.to_owned(),
             format: "parquet",

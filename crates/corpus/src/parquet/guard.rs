@@ -10,9 +10,17 @@ use parquet::errors::ParquetError;
 #[error("{0}")]
 pub struct BrokenParquet(pub String);
 
+/// What is wrong with files of a compression that the parquet crate is built without.
+pub(crate) const BROTLI: &str = "its pages are compressed by Brotli, which is not read";
+
 impl From<ParquetError> for BrokenParquet {
     fn from(error: ParquetError) -> Self {
-        Self(error.to_string())
+        match error {
+            ParquetError::General(said) if said == "Disabled feature at compile time: brotli" => {
+                Self(BROTLI.to_owned())
+            }
+            error => Self(error.to_string()),
+        }
     }
 }
 

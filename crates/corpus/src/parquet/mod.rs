@@ -11,6 +11,7 @@ mod rows;
 mod source;
 mod values;
 
+pub(crate) use guard::BROTLI;
 pub use guard::{BrokenParquet, guard, is_guarded};
 pub use lists::{ListColumn, Precision};
 pub use source::ParquetSource;

@@ -27,9 +27,9 @@ named! {
 }
 
 /// The names of columns in headers.
-pub(super) const QUERY: &[&str] =
-    &["query-id", "query_id", "qid", "query", "question_id", "topic_id", "topic-id", "topic"];
-pub(super) const DOCUMENT: &[&str] = &[
+pub(crate) const QUERY: &[&str] =
+    &["query-id", "query_id", "qid", "q_id", "query", "question_id", "topic_id", "topic-id", "topic"];
+pub(crate) const DOCUMENT: &[&str] = &[
     "corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pid", "passage_id", "passage-id",
     "doc_key", "document_id", "doc", "document", "passage",
 ];

@@ -7,7 +7,7 @@ use toller_files::{Input, InputReader};
 use toller_ir::{Position, Qrels};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt, listed};
+use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::parquet::file::ParquetFile;
@@ -215,12 +215,7 @@ const EXPECTED: &str = "a JSON object with query-id, corpus-id and score";
 /// The judgment of an object or a row. One that is only a query and a document, as NanoBEIR's are, has
 /// grade 1.
 fn of_fields(mut fields: Object<'_>) -> Result<Judgment<'static>, Wrong> {
-    let mut field = |names: &[&str], what: &str| {
-        fields.take(names)?.ok_or_else(|| {
-            let found = format!("no {what} among {}", listed(fields.names()));
-            Wrong::new(BadKind::MissingColumn, found, "query-id, corpus-id and score")
-        })
-    };
+    let mut field = |names, what| fields.need(names, what, "query-id, corpus-id and score");
     let query = field(QUERY, "query")?.id("query")?;
     let document = field(DOCUMENT, "document")?.id("document")?;
     let score = match field(GRADE, "score") {

@@ -34,9 +34,11 @@ pub(crate) fn read_lines(
             RunFormat::MsMarco => msmarco(line, number, builder),
             RunFormat::Tevatron => tevatron(line, number, builder),
             RunFormat::DuReader => dureader(line, number, builder),
-            RunFormat::Trec | RunFormat::Dpr | RunFormat::DuReaderJson | RunFormat::Json => {
-                trec(line, number, builder)
-            }
+            RunFormat::Trec
+            | RunFormat::Dpr
+            | RunFormat::DuReaderJson
+            | RunFormat::Json
+            | RunFormat::Parquet => trec(line, number, builder),
         };
         if let Err(wrong) = added {
             builder.wrong(wrong, number)?;
@@ -103,7 +105,7 @@ fn dureader(line: &str, number: u64, builder: &mut RunBuilder) -> Result<(), Wro
     builder.add(query, document, score_of(score)?, number)
 }
 
-fn score_of(text: &str) -> Result<f64, Wrong> {
+pub(crate) fn score_of(text: &str) -> Result<f64, Wrong> {
     parse_score(text).ok_or_else(|| {
         let found = format!("{} as the score", excerpt(text.as_bytes()));
         Wrong::new(BadKind::BadNumber, found, "a finite number")

@@ -31,6 +31,9 @@ named! {
         /// One JSON object of objects: the score of each document of each query, as pytrec_eval and ranx have
         /// it.
         Json = "json",
+        /// A Parquet file with the columns `query-id`, `corpus-id` and `score`, as ranx and tables of results
+        /// have them under names of their own; a rank is not used.
+        Parquet = "parquet",
     }
 }
 
@@ -40,11 +43,14 @@ pub const PARTIAL_RUN: &str = "toller-partial-run";
 /// No line of a run is as long.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// Detects the format from the beginning of a file.
+/// Detects the format from the beginning of a file, and Parquet also from its name.
 ///
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
 pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
+    if sniff.is_parquet() {
+        return Ok(RunFormat::Parquet);
+    }
     let unknown = |candidates: &[RunFormat]| sniff.unknown("a run", candidates, RunFormat::name);
     let lines: Vec<&str> =
         sniff.lines().into_iter().filter(|line| !line.trim_start().starts_with('#')).collect();

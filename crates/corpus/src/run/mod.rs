@@ -7,6 +7,7 @@ mod dpr;
 mod json;
 mod lines;
 mod max_passage;
+mod parquet;
 mod reader;
 mod score;
 mod writer;

@@ -8,9 +8,9 @@ use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::run::builder::RunBuilder;
 use crate::run::detect::{RunFormat, detect};
-use crate::run::{columns, dpr, json};
+use crate::run::{columns, dpr, json, parquet};
 
-/// Reads a run. If `options` name no format, it is detected from the content.
+/// Reads a run. If `options` name no format, it is detected from the content and the name.
 ///
 /// # Errors
 /// A file that cannot be read, a bad line (unless they are skipped), a document that occurs twice for a
@@ -51,8 +51,11 @@ fn read(
         Some(format) => format,
         None => detect(&sniff)?,
     };
-    let is_json = matches!(format, RunFormat::Dpr | RunFormat::DuReaderJson | RunFormat::Json);
-    let position = if is_json { Position::Record } else { Position::Line };
+    let position = match format {
+        RunFormat::Dpr | RunFormat::DuReaderJson | RunFormat::Json => Position::Record,
+        RunFormat::Parquet => Position::Row,
+        _ => Position::Line,
+    };
     let keep_first = options.keep_first || options.skip_bad_lines;
     let mut builder = RunBuilder::new(sniff.file, position, options.skip_bad_lines, keep_first);
     let max_bytes = options.max_line_bytes;
@@ -60,6 +63,7 @@ fn read(
         RunFormat::Dpr => dpr::read_dpr(reader, max_bytes, &mut builder)?,
         RunFormat::DuReaderJson => json::read_dureader(reader, max_bytes, &mut builder)?,
         RunFormat::Json => json::read_scores(reader, max_bytes, &mut builder)?,
+        RunFormat::Parquet => parquet::read_rows(&reader, &mut builder)?,
         _ => columns::read_lines(reader, format, max_bytes, &mut builder)?,
     }
     let (run, skipped) = builder.finish()?;

@@ -25,8 +25,8 @@ use crate::ui::Ui;
 /// --corpus, those are taken.
 #[derive(Debug, clap::Args)]
 pub struct AccuracyArgs {
-    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON), or folders with DPR's results for each file of
-    /// questions; `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet), or folders with DPR's results for
+    /// each file of questions; `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 

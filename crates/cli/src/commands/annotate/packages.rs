@@ -24,7 +24,7 @@ use crate::ui::Ui;
 /// column grade.
 #[derive(Debug, clap::Args)]
 pub struct PackagesArgs {
-    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON)
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet)
     #[arg(value_name = "RUN", required_unless_present = "pairs")]
     runs: Vec<InputPath>,
 

@@ -21,7 +21,7 @@ use crate::ui::Ui;
     mut_arg("corpus", |corpus| corpus.required(true))
 )]
 pub struct AnswersArgs {
-    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON); `-` is stdin
+    /// Runs (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 

@@ -38,7 +38,7 @@ toller rerank [OPTIONS] --run <RUN> --queries <FILE>... --model <M>...
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE)]
 pub struct RerankArgs {
-    /// Run to rerank (TREC, MS MARCO, Tevatron, DPR, DuReader or JSON); - for stdin
+    /// Run to rerank (TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet); - for stdin
     #[arg(long, value_name = "RUN")]
     run: InputPath,
 
