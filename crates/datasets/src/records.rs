@@ -34,7 +34,7 @@ impl From<DatasetError> for NotTaken {
     }
 }
 
-/// Opens a text, whose byte order mark is skipped. Refuses what is no text.
+/// Opens a text, whose byte order mark is skipped. Refuses what is not text.
 pub(crate) fn open_text(input: &Input) -> Result<InputReader, DatasetError> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     let mut reader = InputReader::open(input)?;
