@@ -46,8 +46,8 @@ impl Run {
     }
 
     /// Reads a run: TREC, MS MARCO, Tevatron, DPR, DuReader, JSON or Parquet, plain or compressed. The format
-    /// is detected unless it is given. Documents are put in the order of their scores, as in a run of a mapping.
-    /// With `skip_bad_lines`, bad lines are left out, with a warning.
+    /// is detected unless it is given. Documents are put in the order of their scores, as in a run of a
+    /// mapping. With `skip_bad_lines`, bad lines are left out, with a warning.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, skip_bad_lines=false))]
     fn read(py: Python<'_>, path: PathBuf, format: Option<&str>, skip_bad_lines: bool) -> PyResult<Self> {
