@@ -10,6 +10,7 @@ use toller_checkpoint::{ShardIndex, TOKENIZER_FILES, TOWERS, choose_weights, is_
 use toller_files::FileError;
 
 use crate::ResolveError;
+use crate::listing::ADAPTER_CONFIG;
 
 /// Checks that a model directory has the files that its layout needs.
 ///
@@ -41,6 +42,9 @@ pub(crate) fn check(directory: &Path) -> Result<(), ResolveError> {
     }
     if missing.is_empty() {
         return Ok(());
+    }
+    if missing.iter().any(|name| name == "config.json") && directory.join(ADAPTER_CONFIG).is_file() {
+        return Err(ResolveError::Adapter { directory: directory.to_owned() });
     }
     Err(ResolveError::Incomplete { directory: directory.to_owned(), missing })
 }
@@ -110,6 +114,20 @@ mod tests {
             Err(ResolveError::Incomplete { missing, .. }) => Ok(missing),
             Err(error) => Err(error),
         }
+    }
+
+    /// As PEFT saves LoRA.
+    #[test]
+    fn an_adapter_alone_is_no_model() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let files =
+            [("adapter_config.json", "{}"), ("adapter_model.safetensors", ""), ("tokenizer.json", "{}")];
+        write(folder.path(), &files)?;
+        let error = check(folder.path()).err().ok_or("no error")?;
+        assert!(matches!(error, ResolveError::Adapter { .. }), "{error}");
+        write(folder.path(), &[("config.json", "{}"), ("model.safetensors", "")])?;
+        check(folder.path())?;
+        Ok(())
     }
 
     fn write(directory: &Path, files: &[(&str, &str)]) -> std::io::Result<()> {

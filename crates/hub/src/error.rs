@@ -48,6 +48,12 @@ pub enum ResolveError {
         /// The files, relative to it.
         missing: Vec<String>,
     },
+    /// A directory with an adapter of PEFT, and without the model that it changes.
+    #[error("{} is an adapter (adapter_config.json) without its model", .directory.display())]
+    Adapter {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// A JSON file of the model cannot be read.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -162,6 +168,11 @@ impl Explain for ResolveError {
                  module"
                     .into()
             }
+            Self::Adapter { .. } => {
+                "merge it into its model with PEFT, model.merge_and_unload().save_pretrained(DIR), and save \
+                 the tokenizer next to it"
+                    .into()
+            }
             Self::Checksum { path, .. } => {
                 format!("delete {} and run the same command again", parent(path)).into()
             }
@@ -215,6 +226,7 @@ impl Explain for ResolveError {
             Self::NotFound { cause: Some(cause), .. } => cause.place(),
             Self::IsAFile(path)
             | Self::Incomplete { directory: path, .. }
+            | Self::Adapter { directory: path }
             | Self::Checksum { path, .. }
             | Self::NotPublished { path, .. }
             | Self::Certificates(path) => Some(ErrorPlace::of_file(path)),

@@ -12,7 +12,7 @@ const SMALL_FILES: &[&str] = &[
 ];
 
 /// PEFT's description of an adapter, and the adapter's weights.
-const ADAPTER_CONFIG: &str = "adapter_config.json";
+pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
 const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
 
 /// The files whose presence changes what a model means. A snapshot that other software cached in part is used

@@ -11,6 +11,10 @@ use crate::EncoderError;
 /// PEFT's file.
 pub(crate) const FILE: &str = "adapter_config.json";
 
+/// What is supported in the place of LoRA and other adapters of the weights.
+const MERGED: &str = "prefix tuning; PEFT merges LoRA into its model: \
+                      model.merge_and_unload().save_pretrained(DIR), and the tokenizer next to it";
+
 /// A prefix that a model without one gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewPrefix {
@@ -44,7 +48,8 @@ impl PrefixConfig {
         let refused =
             |what: String| ModelError::unsupported(&path, what, "prefix tuning without a projection");
         if adapter.peft_type != "PREFIX_TUNING" {
-            return Err(refused(format!("an adapter of type {}", adapter.peft_type)).into());
+            let what = format!("an adapter of type {}", adapter.peft_type);
+            return Err(ModelError::unsupported(&path, what, MERGED).into());
         }
         if adapter.prefix_projection {
             return Err(refused("a prefix with a projection".to_owned()).into());
