@@ -37,17 +37,14 @@ impl Rm3 {
 
     /// p(w|R): the share of the term in each document, weighted by the documents' scores.
     fn relevance_model(&self, top: &[FeedbackDocument]) -> TermVector {
-        let documents: Vec<(f32, f32, TermVector)> = top
-            .iter()
-            .take(self.documents)
-            .map(|document| (document.score, document.terms.clone().pruned(self.terms)))
-            .map(|(score, terms)| (score, terms.l1_norm() as f32, terms))
-            .filter(|(_, norm, _)| *norm > LEAST_NORM)
-            .collect();
-        let terms = TermVector::terms_of(documents.iter().map(|(_, _, terms)| terms));
-        let model = TermVector::weighed(&terms, |term| {
-            documents.iter().fold(0.0, |sum, (score, norm, terms)| sum + terms.weight(term) / norm * score)
-        });
+        let mut model = TermVector::default();
+        for FeedbackDocument { score, terms } in top.iter().take(self.documents) {
+            let terms = terms.clone().pruned(self.terms);
+            let norm = terms.l1_norm() as f32;
+            if norm > LEAST_NORM {
+                model.add(&terms, |weight| weight / norm * score);
+            }
+        }
         let model = model.pruned(self.terms);
         let norm = model.l1_norm();
         model.over(norm)

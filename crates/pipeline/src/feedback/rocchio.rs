@@ -66,28 +66,51 @@ impl Rocchio {
 
 /// The mean of documents, each scaled to length 1; the largest terms of the mean, scaled to length 1.
 fn mean(documents: &[FeedbackDocument], count: usize, terms: usize) -> TermVector {
-    let documents: Vec<(f32, &TermVector)> = documents
-        .iter()
-        .take(count)
-        .map(|document| (document.terms.l2_norm() as f32, &document.terms))
-        .collect();
-    let vocabulary = TermVector::terms_of(documents.iter().map(|(_, terms)| *terms));
-    let sum = |term: &str| {
-        let parts = documents.iter().filter(|(norm, _)| *norm > LEAST_NORM);
-        parts.fold(0.0, |sum, (norm, terms)| sum + terms.weight(term) / norm)
-    };
-    let mean = TermVector::weighed(&vocabulary, |term| sum(term) / documents.len() as f32).pruned(terms);
+    let mean = sum_over_count(documents.get(..count).unwrap_or(documents)).pruned(terms);
     let norm = mean.l2_norm();
     mean.over(norm)
+}
+
+/// The mean of documents, each scaled to length 1.
+fn sum_over_count(documents: &[FeedbackDocument]) -> TermVector {
+    let mut sum = TermVector::default();
+    for FeedbackDocument { terms, .. } in documents {
+        let norm = terms.l2_norm() as f32;
+        if norm > LEAST_NORM {
+            sum.add(terms, |weight| weight / norm);
+        }
+    }
+    sum.over(documents.len() as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::vector::testing::{assert_close, vector};
-    use super::{FeedbackDocument, Rocchio};
+    use super::{FeedbackDocument, Rocchio, sum_over_count};
 
     fn document(terms: &[(&str, f32)]) -> FeedbackDocument {
         FeedbackDocument { score: 1.0, terms: vector(terms) }
+    }
+
+    #[test]
+    fn sums_have_the_bits_of_sums_term_by_term() {
+        let documents: Vec<FeedbackDocument> = (0..40_u32)
+            .map(|doc| {
+                let weight = |word: u32| ((doc * 7 + word * 13) % 11) as f32 / 3.0;
+                let terms = (0..50).map(|word| (format!("t{word}"), weight(word)));
+                let terms = terms.filter(|(_, weight)| *weight > 1.0).collect();
+                FeedbackDocument { score: 1.0, terms }
+            })
+            .collect();
+        for word in 0..50 {
+            let term = format!("t{word}");
+            let parts = documents
+                .iter()
+                .map(|document| document.terms.weight(&term) / document.terms.l2_norm() as f32);
+            let expected = parts.fold(0.0_f32, |sum, part| sum + part) / documents.len() as f32;
+            let found = sum_over_count(&documents).weight(&term);
+            assert_eq!(found.to_bits(), expected.to_bits(), "{term}");
+        }
     }
 
     #[test]

@@ -40,6 +40,19 @@ impl TermVector {
         self.weights.get(term).copied().unwrap_or(0.0)
     }
 
+    /// Adds to the weight of each term of `other` what `part` makes of its weight there.
+    pub(super) fn add(&mut self, other: &Self, part: impl Fn(f32) -> f32) {
+        for (term, weight) in &other.weights {
+            let part = part(*weight);
+            match self.weights.get_mut(term) {
+                Some(sum) => *sum += part,
+                None => {
+                    self.weights.insert(term.clone(), part);
+                }
+            }
+        }
+    }
+
     /// The `count` terms of the largest weights.
     pub(super) fn pruned(self, count: usize) -> Self {
         let mut terms: Vec<(String, f32)> = self.weights.into_iter().collect();
