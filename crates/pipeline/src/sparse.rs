@@ -58,7 +58,7 @@ impl SparseSearcher {
         if unfiltered == feedback {
             return Ok(0.0);
         }
-        let documents = self.index.statistics().docs;
+        let documents = self.index.statistics().docs_with_terms;
         let step = self.index.doc_count().div_ceil(SAMPLE).max(1);
         let (mut all, mut left_out) = (0_u32, 0_u32);
         for doc in (0..self.index.doc_count()).step_by(step) {
@@ -136,7 +136,8 @@ impl SparseSearcher {
 
     /// What feedback sees of a hit.
     fn feedback_document(&self, hit: &Hit, feedback: &Feedback) -> Result<FeedbackDocument, SparseError> {
-        let documents = self.index.statistics().docs;
+        // Anserini does not index the others.
+        let documents = self.index.statistics().docs_with_terms;
         let terms = self.index.doc_vector(hit.doc)?.into_iter();
         let admitted = terms.filter(|term| feedback.admits(&term.term, term.statistics.doc_freq, documents));
         let terms = admitted.map(|term| (term.term, term.tf as f32)).collect();

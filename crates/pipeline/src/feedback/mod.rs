@@ -32,8 +32,8 @@ impl Feedback {
     }
 
     /// Whether a term of a document may expand a query. Words of one letter or of more than 20 may not, nor
-    /// stop words: terms that more than a tenth of the `documents` have. `document_frequency` documents have
-    /// this term.
+    /// stop words: terms that more than a tenth of the `documents` have. `documents` are those that have terms;
+    /// `document_frequency` of them have this term.
     #[must_use]
     pub fn admits(&self, term: &str, document_frequency: u32, documents: u64) -> bool {
         // Java's lengths: units of UTF-16.
