@@ -48,6 +48,9 @@ impl Engine {
         options: &SparseOptions,
     ) -> Result<Arc<Pooled<SparseSearcher>>, EngineError> {
         let (index, analyzer) = self.open_sparse(directory, options.analyzer.as_deref(), options.verify)?;
+        if options.feedback.is_some() {
+            self.opening(options.verify, |options| index.verify_doc_vectors(options))?;
+        }
         let searcher = SparseSearcher::new(index, analyzer, options.scoring, options.feedback)?;
         let share = searcher.filtered_share()?;
         if share > MUCH_FILTERED {
@@ -57,7 +60,8 @@ impl Engine {
     }
 
     /// Opens an inverted index, and the analyzer that it was made with, or the one of a name, which makes the
-    /// same terms.
+    /// same terms. The checksum of document vectors is not verified
+    /// ([`SparseIndex::verify_doc_vectors`]).
     ///
     /// # Errors
     /// As [`Engine::sparse`].

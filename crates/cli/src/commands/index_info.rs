@@ -40,7 +40,9 @@ struct Asked {
 /// Prints the statistics.
 pub fn run(args: &IndexInfoArgs, ui: &Ui) -> crate::Result<()> {
     let analyzer = args.analyzer.analyzer.as_deref();
-    let (index, analyzer) = engine::open(ui)?.open_sparse(&args.index, analyzer, !args.no_verify)?;
+    let engine = engine::open(ui)?;
+    let (index, analyzer) = engine.open_sparse(&args.index, analyzer, !args.no_verify)?;
+    engine.opening(!args.no_verify, |options| index.verify_doc_vectors(options))?;
     let mut asked = Vec::new();
     for term in args.terms.iter().flat_map(|text| analyzer.analyze(text)) {
         let found = index.term(&term)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use rayon::prelude::*;
 use toller_analysis::Analyzer;
-use toller_files::{FileError, ListedFileError, OpenOptions, Verifier};
+use toller_files::{FileError, ListedFile, ListedFileError, OpenOptions, Verifier};
 use toller_ir::DocOrd;
 
 use super::ids::Ids;
@@ -36,7 +36,8 @@ pub struct SparseIndex {
 
 impl SparseIndex {
     /// Opens the index in a directory and, unless `options` say otherwise, verifies its checksums in rayon's
-    /// current pool.
+    /// current pool. Of the document vectors, which only feedback reads, it checks the length: see
+    /// [`SparseIndex::verify_doc_vectors`].
     ///
     /// # Errors
     /// When there is no index, it is damaged, or a file cannot be read.
@@ -56,8 +57,26 @@ impl SparseIndex {
         manifest: Manifest,
         options: &OpenOptions<'_>,
     ) -> Result<Self, SparseError> {
-        let verifier = Verifier::new(options, manifest.bytes());
-        Self::map_by(path, manifest, |entry| map(path, entry, &verifier))
+        let vectors = manifest.file(VECTORS).map_or(0, |entry| entry.bytes);
+        let verifier = Verifier::new(options, manifest.bytes().saturating_sub(vectors));
+        let by_length = Verifier::new(&OpenOptions { verify: false, progress: None }, 0);
+        Self::map_by(path, manifest, |entry| {
+            map(path, entry, if entry.file == VECTORS { &by_length } else { &verifier })
+        })
+    }
+
+    /// Verifies the checksum of the document vectors, if the index has them and unless `options` say
+    /// otherwise.
+    ///
+    /// # Errors
+    /// When they are damaged.
+    pub fn verify_doc_vectors(&self, options: &OpenOptions<'_>) -> Result<(), SparseError> {
+        let Some((entry, vectors)) = self.manifest.file(VECTORS).zip(self.vectors.as_deref()) else {
+            return Ok(());
+        };
+        let file = entry.listed(&self.path);
+        let verified = file.verify(vectors, &Verifier::new(options, entry.bytes));
+        verified.map_err(|error| unusable(file, error))
     }
 
     /// The same, of files that `map` maps. They may have other names, and the manifest may not be in the
@@ -224,8 +243,12 @@ impl SparseIndex {
 /// Maps a file of the index, and verifies it.
 fn map(directory: &Path, entry: &FileEntry, verifier: &Verifier<'_>) -> Result<Mmap, SparseError> {
     let file = entry.listed(directory);
-    file.map(verifier).map_err(|error| match error {
+    file.map(verifier).map_err(|error| unusable(file, error))
+}
+
+fn unusable(file: ListedFile, error: ListedFileError) -> SparseError {
+    match error {
         ListedFileError::File(error) => error.into(),
         ListedFileError::Damaged(reason) => SparseError::Damaged { path: file.path, reason },
-    })
+    }
 }

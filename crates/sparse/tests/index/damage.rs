@@ -29,7 +29,9 @@ fn use_all(index: &SparseIndex) {
 }
 
 fn expect_refusal(path: &Path, what: &str) -> Outcome {
-    let error = SparseIndex::open(path, &OpenOptions::default()).err().ok_or_else(|| what.to_owned())?;
+    let verified = SparseIndex::open(path, &OpenOptions::default())
+        .and_then(|index| index.verify_doc_vectors(&OpenOptions::default()));
+    let error = verified.err().ok_or_else(|| what.to_owned())?;
     assert!(error.remedy().is_some(), "{what}: {error}");
     if let Ok(index) = SparseIndex::open(path, &UNVERIFIED) {
         use_all(&index);
@@ -66,6 +68,27 @@ fn flipped_bytes_and_truncated_files_are_found() -> Outcome {
     }
     use_all(&SparseIndex::open(path, &OpenOptions::default())?);
     Ok(())
+}
+
+#[test]
+fn document_vectors_are_verified_when_they_are_needed() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path();
+    build_texts(path, &random_texts(600, 60, 40, 9), Building { doc_vectors: true, ..PLAIN })?;
+    let file = path.join("vectors.bin");
+    let whole = fs::read(&file)?;
+    let mut damaged = whole.clone();
+    damaged[7] ^= 1;
+    fs::write(&file, &damaged)?;
+    let index = SparseIndex::open(path, &OpenOptions::default())?;
+    let found = index.verify_doc_vectors(&OpenOptions::default());
+    assert!(matches!(found, Err(SparseError::Damaged { path, .. }) if path == file));
+    index.verify_doc_vectors(&UNVERIFIED)?;
+    fs::write(&file, &whole[1..])?;
+    let shorter = SparseIndex::open(path, &UNVERIFIED);
+    assert!(matches!(shorter, Err(SparseError::Damaged { path, .. }) if path == file));
+    build_texts(path, &random_texts(9, 9, 9, 9), Building { overwrite: true, ..PLAIN })?;
+    Ok(SparseIndex::open(path, &UNVERIFIED)?.verify_doc_vectors(&OpenOptions::default())?)
 }
 
 #[test]
