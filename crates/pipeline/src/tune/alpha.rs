@@ -28,16 +28,21 @@ pub fn tune_alpha(
     judging.check_queries(pools.queries().iter().map(|(query, _)| *query))?;
     let by_id: HashMap<&str, &Pool<&str>> = pools.queries().iter().map(|(id, pool)| (*id, pool)).collect();
     let top = judging.depth();
-    judging.tune(alphas.values().len(), on_progress, |query| {
-        let Some(pool) = by_id.get(query.id) else {
-            return Ok(vec![query.of_nothing(); alphas.values().len()]);
-        };
-        let value = |alpha: &f64| {
-            let hits = pool
-                .fuse(fusion.combination, &[1.0, *alpha], top)
-                .map_err(|bad| bad.of_query(query.id, str::to_owned))?;
-            Ok(query.value(hits.iter().map(|(doc, _)| query.judgments.get(*doc).copied())))
-        };
-        alphas.values().iter().map(value).collect()
-    })
+    judging.tune(
+        alphas.values().len(),
+        on_progress,
+        || (),
+        |(), query| {
+            let Some(pool) = by_id.get(query.id) else {
+                return Ok(vec![query.of_nothing(); alphas.values().len()]);
+            };
+            let value = |alpha: &f64| {
+                let hits = pool
+                    .fuse(fusion.combination, &[1.0, *alpha], top)
+                    .map_err(|bad| bad.of_query(query.id, str::to_owned))?;
+                Ok(query.value(hits.iter().map(|(doc, _)| query.judgments.get(*doc).copied())))
+            };
+            alphas.values().iter().map(value).collect()
+        },
+    )
 }

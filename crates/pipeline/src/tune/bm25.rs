@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use toller_analysis::Analyzer;
 use toller_ir::{DocOrd, Hit, Query};
-use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, SparseError, SparseIndex, SparseQuery};
+use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
 use super::Tuned;
 use super::error::TuneError;
@@ -73,12 +73,14 @@ pub fn tune_bm25(
     }
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
-    judging.tune(scorings.len(), on_progress, |query| {
+    let start = || Search::new(index, Scoring::default());
+    judging.tune(scorings.len(), on_progress, start, |search, query| {
         let Some(text) = texts.get(query.id) else { return Ok(vec![query.of_nothing(); scorings.len()]) };
         let terms = SparseQuery::of_text(analyzer, text);
         let grades = Grades::new(query, &judged);
         let value = |scoring: &Scoring| {
-            let best = best(index, &terms, scoring, judging)?;
+            search.set_scoring(*scoring);
+            let best = best(search, index, &terms, judging)?;
             Ok(query.value(best.iter().map(|doc| grades.of(*doc))))
         };
         scorings.iter().map(value).collect()
@@ -104,19 +106,19 @@ impl Grades {
 
 /// The documents that the measure looks at, in trec_eval's order, of the best `k` of a search.
 fn best(
+    search: &mut Search<'_>,
     index: &SparseIndex,
     query: &SparseQuery,
-    scoring: &Scoring,
     judging: &Judging<'_>,
 ) -> Result<Vec<DocOrd>, SparseError> {
     let (k, depth) = (judging.k, judging.depth());
     let score = |hits: &[Hit], rank: usize| hits.get(rank.checked_sub(1)?).map(|hit| hit.score.to_bits());
     // One hit more than the measure looks at shows whether the last one has a rival.
-    let mut hits = index.search(query, scoring, k.min(depth.saturating_add(1)))?.hits;
+    let mut hits = search.run(query, k.min(depth.saturating_add(1)), &|_| true)?.hits;
     if hits.len() > depth && score(&hits, depth) == score(&hits, depth + 1) {
         // Documents with the score of the last may come before it in trec_eval's order, if they are among
         // the k.
-        hits = index.search(query, scoring, k)?.hits;
+        hits = search.run(query, k, &|_| true)?.hits;
     }
     hits.sort_unstable_by(|a, b| {
         b.score.total_cmp(&a.score).then_with(|| index.doc_id(b.doc).cmp(&index.doc_id(a.doc)))

@@ -49,26 +49,29 @@ impl Judging<'_> {
     }
 
     /// Computes the values of all `points` for each judged query, in parallel, and the measure of each point.
-    /// `on_progress` is given the number of queries that are done.
-    pub(super) fn tune(
+    /// A thread keeps for its queries what `start` makes. `on_progress` is given the number of queries that are
+    /// done.
+    pub(super) fn tune<S>(
         &self,
         points: usize,
         on_progress: &(dyn Fn(u64) + Sync),
-        values_of: impl Fn(&Judged<'_>) -> Result<Vec<f64>, TuneError> + Sync,
+        start: impl Fn() -> S + Send + Sync,
+        values_of: impl Fn(&mut S, &Judged<'_>) -> Result<Vec<f64>, TuneError> + Sync,
     ) -> Result<Tuned, TuneError> {
         // The order in which `evaluate` adds up.
         let mut queries: Vec<_> = self.qrels.iter().collect();
         queries.sort_unstable_by_key(|(id, _)| *id);
         let measures = std::slice::from_ref(self.measure);
         let done = AtomicU64::new(0);
-        let of_query = |(id, judgments): &(&str, &IndexMap<String, i32>)| {
+        let of_query = |kept: &mut S, (id, judgments): &(&str, &IndexMap<String, i32>)| {
             let judge = QueryJudge::new(id, judgments, measures, self.relevance_level)?;
-            let values = values_of(&Judged { id, judgments, judge })?;
+            let values = values_of(kept, &Judged { id, judgments, judge })?;
             on_progress(done.fetch_add(1, Ordering::Relaxed) + 1);
             Ok::<_, TuneError>(values)
         };
         // `[queries, points]`
-        let values = queries.par_iter().map(of_query).collect::<Result<Vec<Vec<f64>>, TuneError>>()?;
+        let values = queries.par_iter().map_init(start, of_query);
+        let values = values.collect::<Result<Vec<Vec<f64>>, TuneError>>()?;
         let of_point = |point: usize| {
             self.measure.aggregate(values.iter().filter_map(|query| query.get(point)).copied())
         };

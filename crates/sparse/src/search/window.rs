@@ -37,8 +37,9 @@ struct Bounded {
 }
 
 impl<'a> Search<'a> {
-    /// The parameters of `scoring` have been checked.
-    pub(super) fn new(index: &'a SparseIndex, scoring: Scoring) -> Self {
+    /// A search of `index`.
+    #[must_use]
+    pub fn new(index: &'a SparseIndex, scoring: Scoring) -> Self {
         let token = Token::active();
         Self {
             index,
@@ -52,10 +53,16 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Scores the documents of the next queries in another way.
+    pub fn set_scoring(&mut self, scoring: Scoring) {
+        self.scoring = scoring;
+        self.norms = None;
+    }
+
     /// The `k` best documents of `query` that `admits` accepts; see [`SparseIndex::search`].
     ///
     /// # Errors
-    /// When the index is damaged and was opened without verification.
+    /// When a parameter is out of its range, or the index is damaged and was opened without verification.
     pub fn run(
         &mut self,
         query: &SparseQuery,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use toller_ir::{DocOrd, Hit};
-use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, SparseIndex, SparseQuery};
+use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, Search, SparseIndex, SparseQuery};
 
 use crate::common::{Outcome, PLAIN, index_of, random_texts};
 
@@ -129,6 +129,28 @@ fn many_queries_are_searched_as_each_alone() -> Outcome {
     let all = index.search_each(&queries, &scoring, |search, query| search.run(query, 20, &|_| true))?;
     for (query, ranking) in queries.iter().zip(all) {
         assert_eq!(ranking, index.search(query, &scoring, 20)?);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_search_that_scores_in_another_way_has_no_trace_of_the_first() -> Outcome {
+    let index = index_of(&random_texts(5000, 50, 30, 6), PLAIN)?;
+    let query = SparseQuery::weighted((0..6).map(|word| (format!("w{word}"), 1.0)))?;
+    let mut search = Search::new(&index, Scoring::default());
+    let variant = Bm25Variant::Lucene;
+    for lengths in [Lengths::Encoded, Lengths::Exact] {
+        for ranker in
+            [Ranker::Bm25 { k1: 0.4, b: 1.0, variant }, Ranker::QlDirichlet { mu: 10.0 }, Ranker::BM25]
+        {
+            let scoring = Scoring { ranker, lengths };
+            search.set_scoring(scoring);
+            assert_eq!(
+                search.run(&query, 20, &|_| true)?,
+                index.search(&query, &scoring, 20)?,
+                "{scoring:?}"
+            );
+        }
     }
     Ok(())
 }
