@@ -71,6 +71,17 @@ fn a_job_script_encodes_searches_and_merges() {
     submit("search.sh").says(["array of 1-4\n", "merged 4 shards"]);
     workspace.runs(&format!("search {search} whole"));
     assert!(workspace.read("run") == workspace.read("whole"));
+
+    // Options of the run are given to the merge, which also runs by itself.
+    let tagged = "--tag=mine --tab-separated";
+    workspace.runs(&format!("slurm search --shards 2 --output tagged.sh -- {tagged} {search} tagged"));
+    submit("tagged.sh").says(["merged 2 shards"]);
+    workspace.runs(&format!("search {tagged} {search} whole.tagged"));
+    assert!(workspace.read("tagged") == workspace.read("whole.tagged"));
+    fs::remove_file(workspace.path("tagged")).unwrap();
+    let finish = bash(&workspace, &["tagged.sh", "finish"]).output().unwrap();
+    Finished::new(finish).succeeds().says(["merged 2 shards"]);
+    assert!(workspace.read("tagged") == workspace.read("whole.tagged"));
 }
 
 #[test]
@@ -141,6 +152,9 @@ fn a_job_script_of_a_command_that_would_fail_is_not_written() {
     workspace
         .toller("slurm search --shards 3 --output job.sh -- --dense store --query-vectors q --output -")
         .fails(2, &["give --output a file"]);
+    let merged = "slurm search --shards 3 --output job.sh -- --dense s --query-vectors q --output r --output-format";
+    workspace.toller(&format!("{merged} msmarco --tag x")).fails(2, &["a run as msmarco has no tag"]);
+    workspace.toller(&format!("{merged} odd")).fails(2, &["toller merge does not take these arguments"]);
     assert!(!workspace.has_trace_of("job.sh"));
 }
 

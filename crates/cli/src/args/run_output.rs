@@ -60,13 +60,19 @@ impl RunOutputArgs {
         self.output.as_ref().ok_or_else(missing)
     }
 
+    /// Refuses a form that the run cannot have.
+    pub fn check_layout(&self) -> Result<(), UsageError> {
+        if self.output_format == RunLayout::Trec || self.tag == TAG {
+            return Ok(());
+        }
+        let message = format!("a run as {} has no tag", self.output_format);
+        Err(UsageError::new(message, "leave --tag or --output-format out"))
+    }
+
     /// Refuses an output that would overwrite what is read or a file that is not a run, or would be mixed
     /// with `--json`.
     pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
-        if self.output_format != RunLayout::Trec && self.tag != TAG {
-            let message = format!("a run as {} has no tag", self.output_format);
-            return Err(UsageError::new(message, "leave --tag or --output-format out"));
-        }
+        self.check_layout()?;
         let output = self.output()?;
         inputs.check_with(output, ui)?;
         match self.output_format {

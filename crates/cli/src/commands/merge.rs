@@ -23,6 +23,13 @@ pub struct MergeArgs {
     output: RunOutputArgs,
 }
 
+impl MergeArgs {
+    /// Refuses a form that the run cannot have.
+    pub fn check_layout(&self) -> Result<(), UsageError> {
+        self.output.check_layout()
+    }
+}
+
 pub fn run(args: &MergeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check(&Inputs::files(&args.parts), ui)?;
     if args.parts.iter().any(|part| part.as_os_str() == "-") {

@@ -5,7 +5,7 @@ mod script;
 use std::any::TypeId;
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use script::{JobScript, Work};
 use toller_files::is_object_url;
 use toller_ir::counted;
@@ -58,14 +58,20 @@ pub struct ScriptArgs {
 /// `called` is the word that called this program.
 pub fn run(command: &SlurmCommand, called: &Path, ui: &Ui) -> crate::Result<()> {
     let (SlurmCommand::Encode(args) | SlurmCommand::Search(args)) = command;
-    let (parsed, missing) = parsed(command, args)?;
+    let (of_shards, of_merge) = match command {
+        SlurmCommand::Encode(_) => (args.arguments.clone(), Vec::new()),
+        SlurmCommand::Search(_) => divided(&args.arguments),
+    };
+    let (parsed, missing) = parsed(command, &of_shards, args.shards)?;
     let work = match (command, parsed) {
         (SlurmCommand::Encode(_), Command::Encode(encode)) => {
             encode.check_resumes()?;
             Work::Encode { store: encode.store().display().to_string() }
         }
         (SlurmCommand::Search(_), Command::Search(search)) => {
-            Work::Search { run: search.run_of_shards()?.display().to_string() }
+            let run = search.run_of_shards()?.display().to_string();
+            check_merge(&run, &of_merge)?;
+            Work::Search { run, merge: of_merge }
         }
         _ => {
             return Err(
@@ -103,7 +109,7 @@ pub fn run(command: &SlurmCommand, called: &Path, ui: &Ui) -> crate::Result<()> 
     let script = JobScript {
         work,
         toller: toller.to_owned(),
-        arguments: args.arguments.clone(),
+        arguments: of_shards,
         shards: args.shards,
         at_once: args.at_once,
         options: args.sbatch.clone(),
@@ -122,25 +128,65 @@ pub fn run(command: &SlurmCommand, called: &Path, ui: &Ui) -> crate::Result<()> 
     ui.json(|| serde_json::json!({ "script": file, "shards": args.shards }))
 }
 
+/// The arguments of a search that each shard is given, and those that only the run of all shards has.
+fn divided(arguments: &[String]) -> (Vec<String>, Vec<String>) {
+    let root = Cli::command();
+    let flags: Vec<(String, bool)> = root
+        .find_subcommand("merge")
+        .into_iter()
+        .flat_map(clap::Command::get_arguments)
+        .filter_map(|argument| Some((argument.get_long()?, argument.get_action().takes_values())))
+        .filter(|(long, _)| !matches!(*long, "output" | "overwrite"))
+        .map(|(long, takes_value)| (format!("--{long}"), takes_value))
+        .collect();
+    let (mut of_shards, mut of_merge) = (Vec::new(), Vec::new());
+    let mut words = arguments.iter().cloned();
+    while let Some(word) = words.next() {
+        let flag = word.split('=').next().unwrap_or_default();
+        let Some((_, takes_value)) = flags.iter().find(|(known, _)| known == flag) else {
+            of_shards.push(word);
+            continue;
+        };
+        let value = (*takes_value && flag == word).then(|| words.next()).flatten();
+        of_merge.extend([word].into_iter().chain(value));
+    }
+    (of_shards, of_merge)
+}
+
+/// Refuses what the step after a search would refuse.
+fn check_merge(run: &str, arguments: &[String]) -> Result<(), UsageError> {
+    let words = ["toller", "merge", "part", "--output", run].into_iter();
+    let parsed = Cli::try_parse_from(words.chain(arguments.iter().map(String::as_str)));
+    match parsed.map_err(|error| not_taken("merge", &error))?.command {
+        Command::Merge(merge) => merge.check_layout(),
+        _ => Ok(()),
+    }
+}
+
+fn not_taken(name: &str, error: &clap::Error) -> UsageError {
+    UsageError::new(
+        format!("toller {name} does not take these arguments: {}", usage::message(error)),
+        format!("`toller {name} --help` lists what it takes; --shard is added by the script"),
+    )
+}
+
 /// The command that each task runs, and its input that is not there: mistakes are found now, and not in the
 /// queue.
-fn parsed(command: &SlurmCommand, args: &ScriptArgs) -> Result<(Command, Vec<PathBuf>), UsageError> {
+fn parsed(
+    command: &SlurmCommand,
+    arguments: &[String],
+    shards: u32,
+) -> Result<(Command, Vec<PathBuf>), UsageError> {
     let name = match command {
         SlurmCommand::Encode(_) => "encode",
         SlurmCommand::Search(_) => "search",
     };
-    let shard = format!("--shard=1/{}", args.shards);
-    let words =
-        ["toller", name].into_iter().chain(args.arguments.iter().map(String::as_str)).chain([&*shard]);
+    let shard = format!("--shard=1/{shards}");
+    let words = ["toller", name].into_iter().chain(arguments.iter().map(String::as_str)).chain([&*shard]);
     let mut root = Cli::command();
     let matches = root.try_get_matches_from_mut(words);
     let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
-    let (cli, matches) = parsed.map_err(|error| {
-        UsageError::new(
-            format!("toller {name} does not take these arguments: {}", usage::message(&error)),
-            format!("`toller {name} --help` lists what it takes; --shard is added by the script"),
-        )
-    })?;
+    let (cli, matches) = parsed.map_err(|error| not_taken(name, &error))?;
     let mut missing: Vec<PathBuf> = inputs(&root, &matches).collect();
     if missing.iter().any(|input| input.as_os_str() == "-") {
         let message = "- is standard input, which the tasks of a job do not have";

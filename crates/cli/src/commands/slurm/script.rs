@@ -16,6 +16,8 @@ pub(super) enum Work {
     Search {
         /// The merged run.
         run: String,
+        /// The arguments that only the merge has.
+        merge: Vec<String>,
     },
 }
 
@@ -68,7 +70,9 @@ impl fmt::Display for JobScript {
 #
 #     bash {file}                          submit all shards and the step after them
 #     sbatch --array=3,5 {file} shard      submit shards 3 and 5 again
+#     bash {file} finish                   run the step after them
 #
+# If a shard fails, Slurm cancels the step after them. Submit the shard again, and then run that step.
 # Every try of a shard leaves the same bytes; a shard that was stopped {again}.
 #
 #SBATCH --job-name=toller-{command}
@@ -122,15 +126,16 @@ finish)
 "#,
                 quoted(store)
             )?,
-            Work::Search { run } => {
+            Work::Search { run, merge } => {
                 let run = quoted(run);
                 write!(
                     f,
                     r#"  exec {command_line}
   ;;
 finish)
-  "$toller" merge {run}.part-?????-of-{shards:05} --output {run}
-"#
+  "$toller" merge {run}.part-?????-of-{shards:05} --output {run}{}
+"#,
+                    Lines(merge)
                 )?;
             }
         }
@@ -185,11 +190,21 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_search_are_merged() {
-        let text = script(Work::Search { run: "my run".to_owned() }, &["--output", "my run"]);
-        assert!(
-            text.contains("\"$toller\" merge 'my run'.part-?????-of-00008 --output 'my run'\n"),
-            "{text}"
-        );
+        let work = |merge: &[&str]| Work::Search {
+            run: "my run".to_owned(),
+            merge: merge.iter().map(|word| (*word).to_owned()).collect(),
+        };
+        let merge = "\"$toller\" merge 'my run'.part-?????-of-00008 --output 'my run'";
+        let text = script(work(&[]), &["--output", "my run"]);
+        assert!(text.contains(&format!("{merge}\n")), "{text}");
+        let text = script(work(&["--tag", "x", "--tab-separated"]), &["--output", "my run"]);
+        assert!(text.contains(&format!("{merge} \\\n    --tag x \\\n    --tab-separated\n")), "{text}");
+    }
+
+    #[test]
+    fn a_script_says_how_to_finish_after_a_failed_shard() {
+        let text = script(Work::Encode { store: "s".to_owned() }, &["--output", "s"]);
+        assert!(text.contains("#     bash job.sh finish "), "{text}");
     }
 
     #[test]
@@ -197,7 +212,7 @@ mod tests {
         for (work, again, requeues) in [
             (Work::Encode { store: "s".to_owned() }, "a shard that was stopped resumes.", true),
             (
-                Work::Search { run: "r".to_owned() },
+                Work::Search { run: "r".to_owned(), merge: Vec::new() },
                 "a shard that was stopped is searched again as a whole.",
                 false,
             ),
