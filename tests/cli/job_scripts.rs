@@ -152,7 +152,8 @@ fn a_job_script_of_a_command_that_would_fail_is_not_written() {
     workspace
         .toller("slurm search --shards 3 --output job.sh -- --dense store --query-vectors q --output -")
         .fails(2, &["give --output a file"]);
-    let merged = "slurm search --shards 3 --output job.sh -- --dense s --query-vectors q --output r --output-format";
+    let merged =
+        "slurm search --shards 3 --output job.sh -- --dense s --query-vectors q --output r --output-format";
     workspace.toller(&format!("{merged} msmarco --tag x")).fails(2, &["a run as msmarco has no tag"]);
     workspace.toller(&format!("{merged} odd")).fails(2, &["toller merge does not take these arguments"]);
     assert!(!workspace.has_trace_of("job.sh"));
