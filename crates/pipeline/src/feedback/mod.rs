@@ -32,7 +32,7 @@ impl Feedback {
     }
 
     /// Whether a term of a document may expand a query. Words of one letter or of more than 20 may not, nor
-    /// stop words: terms that more than a tenth of the `documents` have. `documents` are those that have terms;
+    /// stop words: terms that more than a tenth of the `documents` have. These are the documents with terms;
     /// `document_frequency` of them have this term.
     #[must_use]
     pub fn admits(&self, term: &str, document_frequency: u32, documents: u64) -> bool {

@@ -49,8 +49,8 @@ impl Judging<'_> {
     }
 
     /// Computes the values of all `points` for each judged query, in parallel, and the measure of each point.
-    /// A thread keeps for its queries what `start` makes. `on_progress` is given the number of queries that are
-    /// done.
+    /// A thread keeps for its queries what `start` makes. `on_progress` is given the number of queries that
+    /// are done.
     pub(super) fn tune<S>(
         &self,
         points: usize,
