@@ -56,6 +56,8 @@ named! {
         EmptyQuery = "query without text",
         /// A score, rank or grade that is not a finite number of its kind.
         BadNumber = "bad number",
+        /// A weight of a term that is not an integer from 1 on.
+        Weight = "bad weight",
         /// An identifier that an earlier record has.
         DuplicateId = "duplicate id",
         /// A document judged twice for one query.
@@ -104,6 +106,11 @@ impl BadKind {
                 skip
             ),
             Self::Null => remedy!("fill in the value, or pass {} to count and skip such rows", skip),
+            Self::Weight => remedy!(
+                "quantize weights when they are made (times 100, rounded, for example), and leave out those of 0; pass {} \
+                 to count and skip such records",
+                skip
+            ),
             Self::DuplicateId => remedy!(
                 "identifiers must be unique over all the files; pass {} to keep the first of each",
                 skip

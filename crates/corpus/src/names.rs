@@ -18,6 +18,10 @@ pub struct ColumnNames {
     /// Contexts. They have no usual name, and are read only if this is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// Vectors of terms and weights, which are read in place of texts only if this is given, and only from
+    /// JSON. The text is then one with impacts ([`toller_ir::impacts`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vector: Option<String>,
 }
 
 /// The most columns that a header may name.
@@ -62,6 +66,8 @@ pub struct Names {
     pub text: Vec<String>,
     /// Of contexts: at most one.
     pub context: Vec<String>,
+    /// Of vectors, if they are read in place of texts.
+    pub(crate) vector: Option<String>,
     /// Whether a user gave one of them, so that a file without it is an error.
     pub(crate) are_given: bool,
     /// Whether a user gave the name of identifiers. Otherwise queries may have none.
@@ -71,6 +77,9 @@ pub struct Names {
 }
 
 impl ColumnNames {
+    /// The usual name of vectors: Pyserini's.
+    pub const VECTOR: &str = "vector";
+
     /// Whether none is given.
     #[must_use]
     pub fn are_usual(&self) -> bool {
@@ -109,7 +118,9 @@ impl ColumnNames {
             title: names(&self.title, usual.title),
             text: names(&self.text, usual.text),
             context: names(&self.context, &[]),
-            are_given: !self.are_usual(),
+            vector: self.vector.clone(),
+            // Vectors are in JSON only, and no header has to name them.
+            are_given: !Self { vector: None, ..self.clone() }.are_usual(),
             id_is_given: self.id.is_some(),
             title_is_given: self.title.is_some() && !usual.title.is_empty(),
         }

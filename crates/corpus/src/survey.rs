@@ -34,6 +34,8 @@ pub struct Survey {
     pub spaced_ids: u64,
     /// The first of these.
     pub first_spaced_id: Option<SpacedId>,
+    /// Whether passages had vectors that were not read ([`CollectionReader::has_vectors`]).
+    pub has_vectors: bool,
 }
 
 /// An identifier that a TREC run can hold only between tabs.
@@ -144,6 +146,7 @@ fn survey_of(
         stamps,
         spaced_ids,
         first_spaced_id,
+        has_vectors: reader.has_vectors(),
     })
 }
 

@@ -402,7 +402,10 @@ fn trec_newswire_has_more_than_titles_and_texts() -> Outcome {
 fn elements_of_trec_documents_can_be_named() -> Outcome {
     let named = |id: Option<&str>, title: Option<&str>, text: Option<&str>| {
         let [id, title, text] = [id, title, text].map(|name| name.map(str::to_owned));
-        ReadOptions { columns: ColumnNames { id, title, text, context: None }, ..ReadOptions::default() }
+        ReadOptions {
+            columns: ColumnNames { id, title, text, ..ColumnNames::default() },
+            ..ReadOptions::default()
+        }
     };
     let documents = "<DOC><DOCNO>1</DOCNO><NR>7</NR><HEADLINE>h</HEADLINE><SUM>s</SUM><TEXT>a</TEXT></DOC>\n\
                      <DOC><DOCNO>2</DOCNO><NR>8</NR><HEADLINE>i</HEADLINE><TEXT>b</TEXT></DOC>\n";

@@ -31,6 +31,7 @@ pub struct TextSource {
     skipped: SkipReport,
     /// The number of identifiers that hold white space, and the place of the first.
     spaced_ids: Option<(u64, String)>,
+    has_vectors: bool,
     /// Copies of input that can be read only once.
     _spools: Vec<SpoolGuard>,
 }
@@ -133,6 +134,7 @@ impl Engine {
             fingerprint: fingerprinter.finish(),
             skipped,
             spaced_ids: None,
+            has_vectors: false,
             _spools: Vec::new(),
         })
     }
@@ -145,7 +147,7 @@ impl TextSource {
         surveyed: Survey,
         spools: Vec<SpoolGuard>,
     ) -> Self {
-        let Survey { spaced_ids, first_spaced_id, .. } = surveyed;
+        let Survey { spaced_ids, first_spaced_id, has_vectors, .. } = surveyed;
         Self {
             kind: Kind::Collection {
                 origin,
@@ -157,6 +159,7 @@ impl TextSource {
             fingerprint: surveyed.fingerprint,
             skipped: surveyed.skipped,
             spaced_ids: first_spaced_id.map(|first| (spaced_ids, first.to_string())),
+            has_vectors,
             _spools: spools,
         }
     }
@@ -184,6 +187,13 @@ impl TextSource {
     #[must_use]
     pub fn spaced_ids(&self) -> Option<&(u64, String)> {
         self.spaced_ids.as_ref()
+    }
+
+    /// Whether passages have vectors of terms and weights that are not read
+    /// ([`CollectionReader::has_vectors`]).
+    #[must_use]
+    pub fn has_vectors(&self) -> bool {
+        self.has_vectors
     }
 
     /// Whether these are passages or queries.

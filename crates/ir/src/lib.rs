@@ -1,10 +1,12 @@
 //! The vocabulary that every crate shares: documents, queries, hits, runs, qrels, the [`Searcher`] that turns
-//! queries into hits, the [`Remedy`] of an error, how threads lock a value ([`locked()`]), and the random
-//! numbers of a seed ([`SplitMix64`]). No I/O, and no dependency on other crates of the workspace.
+//! queries into hits, the [`Remedy`] of an error, texts with impacts ([`impacts()`]), how threads lock a
+//! value ([`locked()`]), and the random numbers of a seed ([`SplitMix64`]). No I/O, and no dependency on
+//! other crates of the workspace.
 
 mod counted;
 mod doc_set;
 mod hit;
+mod impact;
 mod json_words;
 mod locked;
 mod named;
@@ -21,6 +23,7 @@ mod searcher;
 pub use counted::counted;
 pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
+pub use impact::{MAX_IMPACT, impacts, is_term, push_impact};
 pub use json_words::{in_words_of_json, in_words_of_json_line};
 pub use locked::locked;
 pub use named::UnknownName;

@@ -52,8 +52,13 @@ pub(crate) fn encode(
         overwrite,
         drops_current_shard: true,
     };
-    let columns =
-        ColumnNames { id: id_column, title: title_column, text: text_column, context: context_field };
+    let columns = ColumnNames {
+        id: id_column,
+        title: title_column,
+        text: text_column,
+        context: context_field,
+        vector: None,
+    };
     let reading = Reading { columns, skip_bad_lines };
     let texts = match (corpus, queries) {
         (Some(corpus), None) => Texts::Corpus(Collection::read(corpus, reading, &output)?),
@@ -117,7 +122,8 @@ pub(crate) fn index(
 ) -> PyResult<()> {
     let memory_bytes = memory_bytes.unwrap_or(IndexOptions::default().memory_bytes);
     let options = IndexOptions { title_separator, doc_vectors, memory_bytes, overwrite };
-    let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
+    let columns =
+        ColumnNames { id: id_column, title: title_column, text: text_column, ..ColumnNames::default() };
     let corpus = Collection::read(corpus, Reading { columns, skip_bad_lines }, &output)?;
     work::run(py, progress, move |session| {
         session.wait_for_interrupted()?;

@@ -215,7 +215,8 @@ impl PySearcher {
             unavailable: if skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
         };
         let (first, most) = (self.inner.clone(), self.most);
-        let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
+        let columns =
+            ColumnNames { id: id_column, title: title_column, text: text_column, ..ColumnNames::default() };
         let corpus =
             Files::read(corpus, Kind::Passages, Reading { columns, skip_bad_lines }, &std::env::temp_dir())?;
         let open = move |session: &Arc<Session>| {

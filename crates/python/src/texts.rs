@@ -31,7 +31,8 @@ impl PyTexts {
         skip_bad_lines: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
+        let columns =
+            ColumnNames { id: id_column, title: title_column, text: text_column, ..ColumnNames::default() };
         let reading = Reading { columns, skip_bad_lines };
         let corpus = Files::read(corpus, Kind::Passages, reading, &std::env::temp_dir())?;
         work::run(py, progress, move |session| Ok(Self(corpus.texts(&session.engine()?)?)))

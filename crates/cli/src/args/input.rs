@@ -44,7 +44,7 @@ impl ColumnArgs {
             id: id_column.clone(),
             title: title_column.clone(),
             text: text_column.clone(),
-            context: None,
+            ..ColumnNames::default()
         }
     }
 }
@@ -133,6 +133,18 @@ impl QueriesArgs {
         Ok(self.read_by_file(paths, skip_bad_lines, ui)?.0)
     }
 
+    /// Reads the queries of files and folders for an index of impacts: their vectors, where they have them.
+    pub fn read_vectors(
+        &self,
+        paths: &[InputPath],
+        skip_bad_lines: bool,
+        ui: &Ui,
+    ) -> crate::Result<Vec<Query>> {
+        let mut options = self.options(skip_bad_lines);
+        options.columns.vector = Some(ColumnNames::VECTOR.to_owned());
+        Ok(read(paths, &options, ui)?.0)
+    }
+
     /// Reads the queries of files and folders, and which of them are whose.
     pub fn read_by_file(
         &self,
@@ -140,11 +152,18 @@ impl QueriesArgs {
         skip_bad_lines: bool,
         ui: &Ui,
     ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
-        let read = read_queries_by_file(&query_files(paths)?, &self.options(skip_bad_lines));
-        let (queries, files, skipped) = with_query_flags(read)?;
-        ui.skipped("", &skipped);
-        Ok((queries, files))
+        read(paths, &self.options(skip_bad_lines), ui)
     }
+}
+
+fn read(
+    paths: &[InputPath],
+    options: &ReadOptions<QueryFormat>,
+    ui: &Ui,
+) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
+    let (queries, files, skipped) = with_query_flags(read_queries_by_file(&query_files(paths)?, options))?;
+    ui.skipped("", &skipped);
+    Ok((queries, files))
 }
 
 /// Names the flags of queries in the error of reading them.

@@ -9,7 +9,7 @@ use crate::ColumnNames;
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::names::{Names, either};
-use crate::text::{Object, ObjectReader, RecordLines};
+use crate::text::{Loose, Object, ObjectReader, RecordLines, vector_text};
 
 /// The objects of a file.
 pub(crate) trait Objects {
@@ -26,11 +26,13 @@ pub(crate) struct JsonPassages<O> {
     names: Names,
     /// Whether an object had a field of titles, even an empty one.
     has_titles: bool,
+    /// Whether an object had a vector of weights that is not read.
+    has_vectors: bool,
 }
 
 impl<O: Objects> JsonPassages<O> {
     fn new(objects: O, columns: &ColumnNames) -> Self {
-        Self { objects, names: columns.in_passages(), has_titles: false }
+        Self { objects, names: columns.in_passages(), has_titles: false, has_vectors: false }
     }
 }
 
@@ -97,10 +99,15 @@ impl<O: Objects> PassageSource for JsonPassages<O> {
         if !self.objects.advance()? {
             return Ok(None);
         }
-        let (passage, has_title) =
+        let Parsed { passage, has_title, has_vector } =
             passage(self.objects.text(), &self.names).map_err(|wrong| wrong.at(self.objects.place()))?;
         self.has_titles |= has_title;
+        self.has_vectors |= has_vector;
         Ok(Some(passage))
+    }
+
+    fn has_vectors(&self) -> bool {
+        self.has_vectors
     }
 
     fn unseen(&self) -> Vec<(Setting, &str)> {
@@ -119,19 +126,28 @@ impl<O: Objects> PassageSource for JsonPassages<O> {
 
     fn record(&self) -> Option<RecordPlace> {
         // A layout says nothing of names.
-        (!self.names.are_given)
+        (!self.names.are_given && self.names.vector.is_none())
             .then(|| RecordPlace { layout: RecordLayout::Jsonl, bytes: self.objects.span() })
     }
 }
 
 /// The passage of an object whose fields have the usual names.
 pub(crate) fn parse(object: &str) -> Result<Passage, Wrong> {
-    Ok(passage(object, &ColumnNames::default().in_passages())?.0)
+    Ok(passage(object, &ColumnNames::default().in_passages())?.passage)
 }
 
-/// The passage of an object, and whether it has a field of titles, even an empty one.
-fn passage(object: &str, names: &Names) -> Result<(Passage, bool), Wrong> {
-    let expected = || format!("a JSON object with {}, and {}", either(&names.id), either(&names.text));
+/// A passage, and what its object has besides.
+struct Parsed {
+    passage: Passage,
+    /// Whether there is a field of titles, even an empty one.
+    has_title: bool,
+    /// Whether there is a vector of weights that is not read.
+    has_vector: bool,
+}
+
+fn passage(object: &str, names: &Names) -> Result<Parsed, Wrong> {
+    let text = || names.vector.clone().unwrap_or_else(|| either(&names.text));
+    let expected = || format!("a JSON object with {}, and {}", either(&names.id), text());
     let mut fields = Object::parse(object, "a JSON object with an identifier and a text")?;
     let missing = |what: &str| {
         let found = format!("no {what} in {}", excerpt(object.as_bytes()));
@@ -140,9 +156,18 @@ fn passage(object: &str, names: &Names) -> Result<(Passage, bool), Wrong> {
     // First: a field with one of the usual names may be a context, which a user names.
     let context = fields.take(&names.context)?.map(|context| context.into_text("context")).transpose()?;
     let id = fields.take(&names.id)?.ok_or_else(|| missing("identifier"))?.id("identifier")?;
+    if let Some(name) = &names.vector {
+        let text = vector_text(object, name)?.ok_or_else(|| missing("vector"))?;
+        let passage = Passage { id, text, ..Passage::default() };
+        return Ok(Parsed { passage, has_title: false, has_vector: false });
+    }
     let title = fields.take(&names.title)?.map(|title| title.into_text("title")).transpose()?;
     let has_title = title.is_some();
     let title = title.filter(|title| !title.is_empty());
     let text = fields.take(&names.text)?.ok_or_else(|| missing("text"))?.into_text("text")?;
-    Ok((Passage { id, title, text, context }, has_title))
+    let is_vector = |(name, value): &(Loose<'_>, Loose<'_>)| {
+        *value == Loose::Object && name.as_str() == Some(ColumnNames::VECTOR)
+    };
+    let has_vector = fields.entries().iter().any(is_vector);
+    Ok(Parsed { passage: Passage { id, title, text, context }, has_title, has_vector })
 }

@@ -62,6 +62,8 @@ pub struct CollectionReader {
     yielded: u64,
     /// The names that a user gave and that no passage of an input had; unknown before the end of the first.
     unseen: Option<Vec<(Setting, String)>>,
+    /// Whether a passage of an input that was read to its end had a vector that was not read.
+    has_vectors: bool,
     finished: bool,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
@@ -144,6 +146,7 @@ impl CollectionReader {
             is_in_place: false,
             yielded: 0,
             unseen: None,
+            has_vectors: false,
             finished: false,
             bytes_read: Arc::default(),
             total_bytes,
@@ -162,6 +165,15 @@ impl CollectionReader {
     #[must_use]
     pub fn skipped(&self) -> &SkipReport {
         &self.skipped
+    }
+
+    /// Whether passages had vectors of terms and weights ([`ColumnNames::vector`]) that were not read, in the
+    /// inputs that have been read to their ends.
+    ///
+    /// [`ColumnNames::vector`]: crate::ColumnNames::vector
+    #[must_use]
+    pub fn has_vectors(&self) -> bool {
+        self.has_vectors
     }
 
     /// The size and age of each input that was opened so far; `None` for what is not a regular file.
@@ -229,6 +241,14 @@ impl CollectionReader {
         let format = self.options.format.map_or_else(|| detect(&sniff, &self.options.columns), Ok)?;
         let (max_line_bytes, columns) = (self.options.max_line_bytes, &self.options.columns);
         let input = reader.input();
+        if columns.vector.is_some() && !matches!(format, CollectionFormat::Jsonl | CollectionFormat::Json) {
+            return Err(CorpusError::Unsupported {
+                file: input.to_string(),
+                reason: "vectors of terms and weights are read only from JSON",
+                remedy: "write each passage as an object, {\"id\": ..., \"vector\": {\"term\": 12, ...}}"
+                    .into(),
+            });
+        }
         self.is_in_place = matches!(input, Input::File(_))
             && !input.reads_once()
             && reader.compression() == Compression::Plain;
@@ -259,6 +279,7 @@ impl CollectionReader {
             let next = source.next();
             if matches!(next, Ok(None)) {
                 self.first_row += source.rows();
+                self.has_vectors |= source.has_vectors();
                 let unseen = source.unseen().into_iter().map(|(of, name)| (of, name.to_owned()));
                 let unseen: Vec<(Setting, String)> = unseen.collect();
                 match &mut self.unseen {

@@ -26,6 +26,11 @@ pub(crate) trait PassageSource {
         Vec::new()
     }
 
+    /// Whether a passage so far had a vector of terms and weights that was not read.
+    fn has_vectors(&self) -> bool {
+        false
+    }
+
     /// Where the record of the last returned passage is in the decompressed file, and how to read it by
     /// itself; `None` if that is impossible.
     fn record(&self) -> Option<RecordPlace> {

@@ -7,9 +7,7 @@ use crate::error::CorpusError;
 use crate::queries::lines::for_each_line;
 use crate::queries::records::Records;
 use crate::queries::sink::QuerySink;
-use crate::text::{Object, ObjectReader, RecordLines};
-
-const EXPECTED: &str = "a JSON object with text, query or question";
+use crate::text::{ObjectReader, RecordLines};
 
 /// Reads one JSON object a line.
 pub(crate) fn read_lines(
@@ -20,7 +18,7 @@ pub(crate) fn read_lines(
 ) -> Result<(), CorpusError> {
     let mut records = Records::new(columns);
     for_each_line(RecordLines::json(reader, max_bytes), sink, |line, row, sink| {
-        records.query(Object::parse(line, EXPECTED)?, row, sink).map(Some)
+        records.json_query(line, row, sink).map(Some)
     })?;
     records.finish(sink);
     Ok(())
@@ -38,8 +36,8 @@ pub(crate) fn read_objects(
     loop {
         let query = match objects.advance() {
             Ok(false) => break,
-            Ok(true) => Object::parse(objects.text(), EXPECTED)
-                .and_then(|fields| records.query(fields, objects.count() - 1, sink))
+            Ok(true) => records
+                .json_query(objects.text(), objects.count() - 1, sink)
                 .map_err(|wrong| wrong.at(objects.place())),
             Err(error) => Err(error),
         };

@@ -17,7 +17,7 @@ pub(crate) fn read_rows(
     let mut records = Records::new(columns);
     let mut row = 0;
     ParquetFile::open(reader)?.for_each_row(|fields, place| {
-        let query = records.query(fields, row, sink).map_err(|wrong| wrong.at(place.clone()));
+        let query = records.query(fields, None, row, sink).map_err(|wrong| wrong.at(place.clone()));
         row += 1;
         sink.take(place, query)
     })?;

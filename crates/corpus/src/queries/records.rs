@@ -6,7 +6,7 @@ use crate::ColumnNames;
 use crate::error::{BadKind, Wrong};
 use crate::names::{Names, either};
 use crate::queries::sink::QuerySink;
-use crate::text::Object;
+use crate::text::{Object, vector_text};
 
 const ANSWERS: &[&str] = &["answers", "answer"];
 
@@ -24,10 +24,18 @@ impl Records {
         Self { names: columns.in_queries(), with_ids: None, without_id: None }
     }
 
-    /// The query of a record. `row` counts from zero.
+    /// The query of a record that is JSON. `row` counts from zero.
+    pub(super) fn json_query(&mut self, record: &str, row: u64, sink: &QuerySink) -> Result<Query, Wrong> {
+        let fields = Object::parse(record, "a JSON object with text, query or question")?;
+        let vector = self.names.vector.as_deref().map(|name| vector_text(record, name)).transpose()?;
+        self.query(fields, vector.flatten(), row, sink)
+    }
+
+    /// The query of a record. Its text is `vector`, if that is given.
     pub(super) fn query(
         &mut self,
         mut fields: Object<'_>,
+        vector: Option<String>,
         row: u64,
         sink: &QuerySink,
     ) -> Result<Query, Wrong> {
@@ -50,10 +58,16 @@ impl Records {
                 return Err(Wrong::new(BadKind::MissingField, "no identifier".to_owned(), expected));
             }
         };
-        let text = fields.take(&self.names.text)?.ok_or_else(|| self.no_text(&id))?;
+        let text = match vector {
+            Some(vector) => vector,
+            None => {
+                let text = fields.take(&self.names.text)?.ok_or_else(|| self.no_text(&id))?;
+                text.into_text("text")?
+            }
+        };
         let answers = fields.take(ANSWERS)?.unwrap_or_default();
         let strings = answers.to_strings().ok_or_else(|| answers.wrong("answers", "a list of strings"))?;
-        Ok(Query { id, text: text.into_text("text")?, answers: strings })
+        Ok(Query { id, text, answers: strings })
     }
 
     /// Reports at the end of the file that its queries were numbered, if they were.

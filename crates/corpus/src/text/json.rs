@@ -228,6 +228,11 @@ impl<'de> Object<'de> {
         })
     }
 
+    /// The names and values of the fields.
+    pub(crate) fn entries(&self) -> &[(Loose<'de>, Loose<'de>)] {
+        &self.0
+    }
+
     /// The names of the fields.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|(name, _)| name.as_str())

@@ -11,6 +11,7 @@ mod quoted;
 mod records;
 mod rows;
 mod tagged;
+mod vector;
 
 pub use columns::column_index;
 pub(crate) use columns::{
@@ -28,3 +29,4 @@ pub use rows::QuotedRows;
 pub(crate) use tagged::{
     Element, ElementReader, collapse, elements, field_text, has_tags, joined, plain_text, text_outside,
 };
+pub(crate) use vector::vector_text;
