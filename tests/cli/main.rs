@@ -24,6 +24,7 @@ mod full_disk;
 mod fuse;
 mod hostile;
 mod hybrid;
+mod impact;
 mod interruption;
 mod job_scripts;
 mod json;

@@ -5,6 +5,7 @@ mod chain;
 mod chars;
 mod error;
 mod filters;
+mod impact;
 mod languages;
 mod letters;
 mod standard;
@@ -20,6 +21,11 @@ pub use error::AnalysisError;
 pub trait Tokenize: Send + Sync {
     /// Calls `each` with every term of `text`.
     fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str));
+
+    /// Calls `each` with every term of `text`, and with how often it counts there.
+    fn weigh(&self, text: &str, each: &mut dyn FnMut(&str, u32)) {
+        self.tokenize(text, &mut |term| each(term, 1));
+    }
 }
 
 /// Turns the texts of a collection and of its queries into terms. Cheap to clone, shared by threads.
@@ -30,6 +36,15 @@ pub struct Analyzer {
 }
 
 impl Analyzer {
+    /// The name of [`Analyzer::impact`].
+    pub const IMPACT: &str = "impact";
+
+    /// The analyzer of texts with impacts ([`toller_ir::impacts`]), which takes terms as they are.
+    #[must_use]
+    pub fn impact() -> Self {
+        Self::custom(Self::IMPACT, Arc::new(impact::Impacts))
+    }
+
     /// The analyzer of one of the [`Analyzer::names`].
     ///
     /// # Errors
@@ -62,6 +77,11 @@ impl Analyzer {
     /// Calls `each` with every term of `text`, in order.
     pub fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {
         self.chain.tokenize(text, each);
+    }
+
+    /// Calls `each` with every term of `text`, in order, and with how often it counts there.
+    pub fn weigh(&self, text: &str, each: &mut dyn FnMut(&str, u32)) {
+        self.chain.weigh(text, each);
     }
 
     /// The terms of `text`, in order.

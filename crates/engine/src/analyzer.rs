@@ -26,6 +26,9 @@ impl Engine {
 
     /// The analyzer that an index names. Its model is not downloaded: the index may come from anyone.
     pub(crate) fn analyzer_here(&self, name: &str) -> Result<Analyzer, EngineError> {
+        if name == Analyzer::IMPACT {
+            return Ok(Analyzer::impact());
+        }
         analyzer(name, |model| {
             self.resolve_here(model).map_err(|error| match error {
                 EngineError::Resolve(source @ ResolveError::NotFound { .. }) => {

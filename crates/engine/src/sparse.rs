@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toller_analysis::Analyzer;
 use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::Feedback;
-use toller_sparse::{Scoring, SparseIndex};
+use toller_sparse::{Lengths, Ranker, Scoring, SparseIndex};
 
 use crate::event::Event;
 use crate::threads::Pooled;
@@ -19,8 +19,11 @@ const MUCH_FILTERED: f64 = 0.1;
 /// How an inverted index is searched.
 #[derive(Clone, Debug)]
 pub struct SparseOptions {
-    /// How documents are scored.
-    pub scoring: Scoring,
+    /// How documents are scored; without it, by impacts where the index holds them, and by
+    /// [`Ranker::BM25`] elsewhere.
+    pub ranker: Option<Ranker>,
+    /// The lengths of documents that scores depend on.
+    pub lengths: Lengths,
     /// How queries are expanded.
     pub feedback: Option<Feedback>,
     /// The analyzer, as for [`Engine::analyzer`]; without it, the one that the index names. It makes the same
@@ -32,7 +35,7 @@ pub struct SparseOptions {
 
 impl Default for SparseOptions {
     fn default() -> Self {
-        Self { scoring: Scoring::default(), feedback: None, analyzer: None, verify: true }
+        Self { ranker: None, lengths: Lengths::default(), feedback: None, analyzer: None, verify: true }
     }
 }
 
@@ -51,7 +54,10 @@ impl Engine {
         if options.feedback.is_some() {
             self.opening(options.verify, |options| index.verify_doc_vectors(options))?;
         }
-        let searcher = SparseSearcher::new(index, analyzer, options.scoring, options.feedback)?;
+        let ranker =
+            options.ranker.unwrap_or(if index.has_impacts() { Ranker::Impact } else { Ranker::BM25 });
+        let scoring = Scoring { ranker, lengths: options.lengths };
+        let searcher = SparseSearcher::new(index, analyzer, scoring, options.feedback)?;
         let share = searcher.filtered_share()?;
         if share > MUCH_FILTERED {
             self.notify(Event::TermsFiltered { share });

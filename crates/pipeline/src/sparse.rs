@@ -26,7 +26,7 @@ impl SparseSearcher {
     ///
     /// # Errors
     /// An index that was made with another analyzer, or without the vectors of documents that feedback needs;
-    /// a parameter of the ranker that is out of its range.
+    /// a ranker that does not score what the index holds, or with a parameter that is out of its range.
     pub fn new(
         index: SparseIndex,
         analyzer: Analyzer,
@@ -34,9 +34,9 @@ impl SparseSearcher {
         feedback: Option<Feedback>,
     ) -> Result<Self, SparseError> {
         index.check_analyzer(&analyzer)?;
-        scoring.ranker.check()?;
-        if feedback.is_some() && !index.has_doc_vectors() {
-            return Err(SparseError::NoVectors { path: index.path().to_owned() });
+        index.check_scoring(&scoring)?;
+        if feedback.is_some() {
+            index.check_feedback()?;
         }
         Ok(Self { index, analyzer, scoring, feedback })
     }

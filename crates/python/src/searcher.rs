@@ -15,7 +15,7 @@ use toller_engine::{
 use toller_ir::counted;
 use toller_pipeline::rerank::Unavailable;
 use toller_pipeline::{DocumentLists, QueryFilter, SearchJob};
-use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
+use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use crate::error::Failed;
 use crate::feedback::{Asked, feedback};
@@ -38,6 +38,8 @@ pub(crate) struct PySearcher {
     most: usize,
     /// The stages of a reranked searcher, between which queries are divided in another way.
     stages: Option<Stages>,
+    /// Whether queries are weights of terms, which no model reads.
+    takes_impacts: bool,
 }
 
 /// A first stage, and what reranks its hits.
@@ -55,7 +57,17 @@ const PAIRS: usize = 1024;
 impl PySearcher {
     /// A searcher of one stage.
     fn of(inner: Arc<dyn Searcher>) -> Self {
-        Self { inner, most: usize::MAX, stages: None }
+        Self { inner, most: usize::MAX, stages: None, takes_impacts: false }
+    }
+
+    /// Refuses an index of impacts where the queries are also texts.
+    fn check_takes_texts(&self) -> Result<(), Failed> {
+        if !self.takes_impacts {
+            return Ok(());
+        }
+        let failed =
+            Failed::invalid("the queries of an index of impacts are weights of terms, and not texts");
+        Err(failed.hint("search it by itself, and fuse or rerank its run"))
     }
 }
 
@@ -167,6 +179,7 @@ impl PySearcher {
         let fusion = fusion(method, weights, rrf_k, normalize, missing)?;
         at_least_one("depth", Some(depth))?;
         let collections = if different_collections { Collections::MayDiffer } else { Collections::Same };
+        searchers.iter().try_for_each(|searcher| searcher.get().check_takes_texts())?;
         let most = searchers.iter().map(|searcher| searcher.get().most).min().unwrap_or(usize::MAX);
         let searchers: Vec<_> = searchers.iter().map(|searcher| searcher.get().inner.clone()).collect();
         let open = move |session: &Arc<Session>| {
@@ -199,6 +212,7 @@ impl PySearcher {
         skip_bad_lines: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        self.check_takes_texts()?;
         let GivenScorers(models) = models;
         if models.is_empty() {
             return Err(Failed::invalid("no model to rerank with").hint("give at least one").into());
@@ -227,7 +241,7 @@ impl PySearcher {
             Ok((inner, Stages { first, most, reranker }))
         };
         let (inner, stages) = work::run(py, progress, open)?;
-        Ok(Self { inner, most: stages.at_a_time().min(most), stages: Some(stages) })
+        Ok(Self { most: stages.at_a_time().min(most), stages: Some(stages), ..Self::of(inner) })
     }
 
     /// The `k` best documents for one query, best first.
@@ -275,7 +289,8 @@ impl PySearcher {
         at_least_one("k", Some(k))?;
         let lists = lists(allowed, excluded)?;
         let (searcher, most, stages) = (self.inner.clone(), self.most, self.stages.clone());
-        let columns = ColumnNames { id: id_column, text: text_column, ..ColumnNames::default() };
+        let vector = self.takes_impacts.then(|| ColumnNames::VECTOR.to_owned());
+        let columns = ColumnNames { id: id_column, text: text_column, vector, ..ColumnNames::default() };
         let queries = Queries::new(queries, Reading { columns, skip_bad_lines })?;
         work::run(py, progress, move |session| {
             let queries = queries.all(session)?;
@@ -379,7 +394,8 @@ impl Stages {
 
 /// An inverted index that `toller.index` made, as a searcher.
 ///
-/// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu) or ql-jm (with lambda_). `rm3` and
+/// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu), ql-jm (with lambda_), or impact for an
+/// index of impacts, whose queries are terms, each as often as it weighs. `rm3` and
 /// `rocchio` expand queries by their best hits, with Anserini's parameters if they are True; or a dict names
 /// some, as `rm3={"fb_docs": 5}`. Both need an index with document vectors. `analyzer` ("wordpiece:MODEL") is
 /// for an index whose model has another place now.
@@ -411,10 +427,11 @@ impl SparseIndex {
         let ranker = parse_ranker(ranker, k1, b, mu, lambda_)?;
         let lengths = if exact_lengths { Lengths::Exact } else { Lengths::Encoded };
         let feedback = feedback(rm3, rocchio)?;
-        let options = SparseOptions { scoring: Scoring { ranker, lengths }, feedback, analyzer, verify };
+        let options = SparseOptions { ranker: Some(ranker), lengths, feedback, analyzer, verify };
         let path = directory.clone();
         let inner = work::run(py, None, move |session| Ok(session.engine()?.sparse(&path, &options)?))?;
-        Ok(PyClassInitializer::from(PySearcher::of(inner)).add_subclass(Self { directory }))
+        let searcher = PySearcher { takes_impacts: ranker == Ranker::Impact, ..PySearcher::of(inner) };
+        Ok(PyClassInitializer::from(searcher).add_subclass(Self { directory }))
     }
 
     /// The directory.
@@ -449,9 +466,10 @@ fn parse_ranker(
         "bm25-robertson" => bm25(Bm25Variant::Robertson),
         "ql" => Ranker::QlDirichlet { mu: mu.unwrap_or(1000.0) },
         "ql-jm" => Ranker::QlJelinekMercer { lambda: lambda.unwrap_or(0.1) },
+        "impact" => Ranker::Impact,
         _ => {
             let failed = Failed::invalid(format!("no ranker is named {name:?}"));
-            return Err(failed.hint("there are bm25, bm25-robertson, ql and ql-jm"));
+            return Err(failed.hint("there are bm25, bm25-robertson, ql, ql-jm and impact"));
         }
     };
     ranker.check().map_err(|error| Failed::invalid(error.to_string()))?;

@@ -67,6 +67,21 @@ pub enum SparseError {
         path: PathBuf,
     },
 
+    /// The index holds impacts, and was to be used as an index of texts.
+    #[error("the index {} holds impacts, and {refused}", path.display())]
+    HoldsImpacts {
+        /// The index.
+        path: PathBuf,
+        /// What impacts are not for.
+        refused: &'static str,
+    },
+    /// The index holds no impacts.
+    #[error("the index {} holds no impacts, which the ranker impact adds up", path.display())]
+    NoImpacts {
+        /// The index.
+        path: PathBuf,
+    },
+
     /// The directory to write to holds something else.
     #[error("{} is not empty and not an inverted index: it holds {entry}", path.display())]
     DirectoryInUse {
@@ -149,6 +164,14 @@ impl Explain for SparseError {
                 Command::Index.with(Setting::DocVectors),
                 Setting::Overwrite
             ),
+            Self::HoldsImpacts { .. } => {
+                remedy!("search it with {}, without feedback and exact lengths", Setting::Ranker.to("impact"))
+            }
+            Self::NoImpacts { .. } => remedy!(
+                "name another ranker with {}, or build an index of impacts with `{}`",
+                Setting::Ranker,
+                Command::Index.with(Setting::Impact)
+            ),
             Self::DirectoryInUse { .. } => {
                 remedy!("give another {}; nothing was changed", Setting::Output)
             }
@@ -176,6 +199,8 @@ impl Explain for SparseError {
             | Self::Damaged { path, .. }
             | Self::WrongAnalyzer { path, .. }
             | Self::NoVectors { path, .. }
+            | Self::HoldsImpacts { path, .. }
+            | Self::NoImpacts { path }
             | Self::DirectoryInUse { path, .. }
             | Self::Exists { path, .. } => Some(ErrorPlace::of_file(path)),
             _ => None,

@@ -23,6 +23,11 @@ pub(crate) fn analyzer_info(analyzer: &Analyzer) -> AnalyzerInfo {
     AnalyzerInfo { name: analyzer.name().to_owned(), fingerprint: checksum.to_string() }
 }
 
+/// Whether an analyzer is that of texts with impacts.
+pub(crate) fn is_impact(analyzer: &Analyzer) -> bool {
+    analyzer.name() == Analyzer::IMPACT
+}
+
 /// Whether two analyzers are the same. The name of a model is only its place. Any other name counts, since
 /// the probe has not all languages.
 pub(crate) fn is_same(one: &AnalyzerInfo, other: &AnalyzerInfo) -> bool {

@@ -10,7 +10,8 @@ impl SparseIndex {
     /// bit that of [`SparseIndex::search`].
     ///
     /// # Errors
-    /// When a parameter is out of its range, or the index is damaged and was opened without verification.
+    /// Those of [`SparseIndex::check_scoring`], and when the index is damaged and was opened without
+    /// verification.
     pub fn prepare(
         &self,
         query: &SparseQuery,
@@ -29,13 +30,13 @@ impl SparseIndex {
     /// The scorers of terms that have been found already.
     ///
     /// # Errors
-    /// When a parameter is out of its range.
+    /// Those of [`SparseIndex::check_scoring`].
     pub(crate) fn prepare_terms(
         &self,
         terms: &[(Term<'_>, f32)],
         scoring: &Scoring,
     ) -> Result<PreparedTerms, SparseError> {
-        scoring.ranker.check()?;
+        self.check_scoring(scoring)?;
         let terms = terms.iter().map(|(term, weight)| (*term.statistics(), *weight));
         Ok(PreparedTerms::new(scoring, self.statistics(), terms))
     }

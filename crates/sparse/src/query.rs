@@ -18,12 +18,12 @@ pub struct SparseQuery {
 
 impl SparseQuery {
     /// The terms of a text in the order of their first occurrence, weighted by how often they occur, as in
-    /// Anserini's bag-of-words queries.
+    /// Anserini's bag-of-words queries, or by their impacts if the analyzer is that of impacts.
     #[must_use]
     pub fn of_text(analyzer: &Analyzer, text: &str) -> Self {
         let mut builder = Builder::default();
-        analyzer.tokenize(text, &mut |term| {
-            builder.add(term, 1.0);
+        analyzer.weigh(text, &mut |term, weight| {
+            builder.add(term, weight as f32);
         });
         builder.query
     }

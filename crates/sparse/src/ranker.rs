@@ -31,6 +31,9 @@ pub enum Ranker {
         /// The share of the collection's model, above 0 and at most 1.
         lambda: f32,
     },
+    /// `tf`, which is the impact that a learned sparse model gives to the term in the document. Only for an
+    /// index of impacts.
+    Impact,
 }
 
 /// A form of BM25.

@@ -6,6 +6,9 @@
 //! score whichever terms and blocks come first, on any number of threads, with or without pruning. What is
 //! cut off, less than a unit for each term, is at most 2^-29 of the largest possible sum. The score is the
 //! sum, rounded to f32.
+//!
+//! Impacts are integers, and so are their products with a query's weights. If these add up to less than 10^9
+//! at most, a unit is at most 1, and nothing is cut off.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +61,7 @@ enum Formula {
     Bm25 { k1: f32, b: f32, average: f32 },
     Dirichlet { mu: f64 },
     JelinekMercer { lambda: f64 },
+    Impact,
 }
 
 /// What a formula needs of a document's length; see [`Formula::norm`].
@@ -73,6 +77,7 @@ impl Formula {
             }
             Self::Dirichlet { mu } => Norm(libm::log(mu / (f64::from(length) + mu))),
             Self::JelinekMercer { .. } => Norm(f64::from(length)),
+            Self::Impact => Norm::default(),
         }
     }
 }
@@ -81,7 +86,7 @@ impl Formula {
 #[derive(Clone, Copy, Debug)]
 pub struct TermScorer {
     formula: Formula,
-    /// BM25: the weight times idf, in f32. Others: the weight.
+    /// BM25: the weight times idf, in f32. Others: the query's weight.
     weight: f64,
     /// Dirichlet: `mu * p`; Jelinek-Mercer: `lambda * p`.
     background: f64,
@@ -130,7 +135,7 @@ impl TermScorer {
     /// BM25 is a chain of operations that are monotone in the real numbers, and so is rounding: the part
     /// itself is a bound. The logarithms of the others have errors below 2^-50 in values below 80. So 1e-12
     /// of the weight is more than the error of both sums, and the later steps (rounding to f32, cutting to
-    /// units) are monotone.
+    /// units) are monotone. The products of impacts are exact.
     #[inline]
     pub(crate) fn bound(&self, tf: u32, norm: Norm) -> u32 {
         self.in_units(self.score(tf, norm, 1e-12)).min(self.most)
@@ -144,15 +149,16 @@ impl TermScorer {
     }
 
     #[inline]
-    fn in_units(&self, score: f32) -> u32 {
+    fn in_units(&self, score: f64) -> u32 {
         // Exact except for the cut, since `units` is a power of two. The cast saturates.
-        (score * self.units) as u32
+        (score * f64::from(self.units)) as u32
     }
 
+    /// The term's part before it is cut: an f32, or the product of two integers.
     #[inline]
-    fn score(&self, tf: u32, norm: Norm, slack: f64) -> f32 {
+    fn score(&self, tf: u32, norm: Norm, slack: f64) -> f64 {
         let Norm(of_length) = norm;
-        match self.formula {
+        let score = match self.formula {
             Formula::Bm25 { .. } => bm25(self.weight as f32, tf, norm),
             Formula::Dirichlet { .. } => {
                 let seen = libm::log(1.0 + f64::from(tf) / self.background);
@@ -162,7 +168,9 @@ impl TermScorer {
                 let share = (1.0 - lambda) * f64::from(tf) / of_length;
                 (self.weight * (libm::log(1.0 + share / self.background) + slack)) as f32
             }
-        }
+            Formula::Impact => return self.weight * f64::from(tf),
+        };
+        f64::from(score)
     }
 
     /// A bound of the term's score in any document.
@@ -176,6 +184,7 @@ impl TermScorer {
             Formula::JelinekMercer { lambda } => {
                 self.weight * libm::log(1.0 + (1.0 - lambda) * 1.125 / self.background)
             }
+            Formula::Impact => self.weight * f64::from(term.max_freq),
         };
         // This is more than all roundings of a part together.
         bound * (1.0 + 1e-6)
@@ -208,6 +217,7 @@ impl PreparedTerms {
             Ranker::Bm25 { k1, b, .. } => Formula::Bm25 { k1, b, average: collection.average_length() },
             Ranker::QlDirichlet { mu } => Formula::Dirichlet { mu: f64::from(mu) },
             Ranker::QlJelinekMercer { lambda } => Formula::JelinekMercer { lambda: f64::from(lambda) },
+            Ranker::Impact => Formula::Impact,
         };
         let (mut scorers, bounds): (Vec<TermScorer>, Vec<f64>) = terms
             .map(|(term, weight)| {
@@ -220,6 +230,7 @@ impl PreparedTerms {
                     Ranker::QlJelinekMercer { lambda } => {
                         (f64::from(weight), f64::from(lambda) * probability)
                     }
+                    Ranker::Impact => (f64::from(weight), 0.0),
                 };
                 let scorer = TermScorer { formula, weight, background, units: 1.0, most: 0 };
                 (scorer, scorer.score_bound(&term))
@@ -228,7 +239,7 @@ impl PreparedTerms {
         let exponent = unit_exponent(bounds.iter().sum());
         for (scorer, bound) in scorers.iter_mut().zip(bounds) {
             scorer.units = exp2(exponent) as f32;
-            scorer.most = scorer.in_units(bound as f32) + 1;
+            scorer.most = scorer.in_units(f64::from(bound as f32)) + 1;
         }
         Self { scorers, unit: exp2(-exponent) }
     }

@@ -50,6 +50,11 @@ impl SourceArgs {
     /// file.
     pub fn check(&self, texts_wanted: bool, typed: bool) -> Result<Option<Fusion>, UsageError> {
         let fusion = self.check_options()?;
+        if texts_wanted || fusion.is_some() {
+            self.sparse.check_no_impacts(
+                "search it by itself, and fuse or rerank the run with `toller fuse` or `toller rerank`",
+            )?;
+        }
         let has_queries = typed || !self.queries.is_empty();
         self.dense.check(has_queries, self.sparse.sparse.is_some(), texts_wanted)?;
         if let (true, Some(flag)) = (self.queries.is_empty(), self.input.first_given()) {
@@ -105,6 +110,8 @@ impl SourceArgs {
         if self.queries.is_empty() {
             return Ok(None);
         }
-        self.input.read(&self.queries, self.bad_lines.skip_bad_lines, ui).map(Some)
+        let skip = self.bad_lines.skip_bad_lines;
+        let read = if self.sparse.has_impacts() { QueriesArgs::read_vectors } else { QueriesArgs::read };
+        read(&self.input, &self.queries, skip, ui).map(Some)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toller_engine::{Engine, Pooled, SparseOptions};
 use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
-use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
+use toller_sparse::{Bm25Variant, Lengths, Manifest, Ranker};
 
 use super::analyzer::IndexAnalyzerArgs;
 use super::paths::InputPath;
@@ -19,7 +19,7 @@ pub struct SparseArgs {
     #[arg(long, value_name = "DIR")]
     pub sparse: Option<InputPath>,
 
-    /// How documents are scored [default: bm25]
+    /// How documents are scored [default: impact for an index of impacts, else bm25]
     #[arg(long, value_enum, value_name = "NAME")]
     ranker: Option<RankerName>,
 
@@ -125,6 +125,8 @@ enum RankerName {
     /// Query likelihood with Jelinek and Mercer's smoothing
     #[value(alias = "qljm")]
     QlJm,
+    /// Sums of products of weights, of an index of impacts
+    Impact,
 }
 
 fn k1(text: &str) -> Result<f32, String> {
@@ -184,8 +186,12 @@ impl FeedbackArgs {
 }
 
 impl SparseArgs {
-    /// How documents are scored.
-    fn scoring(&self) -> Result<Scoring, UsageError> {
+    /// How documents are scored, if that is given.
+    fn ranker(&self) -> Result<Option<Ranker>, UsageError> {
+        let parameters = [self.k1, self.b, self.mu, self.lambda];
+        if self.ranker.is_none() && parameters.iter().all(Option::is_none) {
+            return Ok(None);
+        }
         let ranker = self.ranker.unwrap_or_default();
         let bm25 = matches!(ranker, RankerName::Bm25 | RankerName::Bm25Robertson);
         for (flag, given, has_it) in [
@@ -207,15 +213,36 @@ impl SparseArgs {
             RankerName::Bm25Robertson => bm25(Bm25Variant::Robertson),
             RankerName::Ql => Ranker::QlDirichlet { mu: self.mu.unwrap_or(1000.0) },
             RankerName::QlJm => Ranker::QlJelinekMercer { lambda: self.lambda.unwrap_or(0.1) },
+            RankerName::Impact => Ranker::Impact,
         };
-        let lengths = if self.exact_lengths { Lengths::Exact } else { Lengths::Encoded };
-        Ok(Scoring { ranker, lengths })
+        Ok(Some(ranker))
+    }
+
+    /// Whether an index of impacts is searched. An index that cannot be read is reported when it is opened.
+    pub fn has_impacts(&self) -> bool {
+        let manifest = self.sparse.as_ref().and_then(|directory| Manifest::read(directory).ok().flatten());
+        manifest.is_some_and(|manifest| manifest.has_impacts())
+    }
+
+    /// Refuses an index of impacts where the queries are also texts; `instead` says what to do.
+    pub fn check_no_impacts(&self, instead: &'static str) -> Result<(), UsageError> {
+        match &self.sparse {
+            Some(directory) if self.has_impacts() => Err(UsageError::new(
+                format!(
+                    "the index {} holds impacts: its queries are weights of terms, and not texts that a model or a \
+                     person reads",
+                    directory.display()
+                ),
+                instead,
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
         self.check_unused()?;
-        self.scoring().map(|_| ())
+        self.ranker().map(|_| ())
     }
 
     /// Refuses flags that have no effect without an inverted index.
@@ -249,7 +276,8 @@ impl SparseArgs {
     /// How an index is searched.
     pub fn options(&self, verify: bool) -> Result<SparseOptions, UsageError> {
         Ok(SparseOptions {
-            scoring: self.scoring()?,
+            ranker: self.ranker()?,
+            lengths: if self.exact_lengths { Lengths::Exact } else { Lengths::Encoded },
             feedback: self.feedback.feedback(),
             analyzer: self.analyzer.analyzer.as_deref().map(str::to_owned),
             verify,

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use toller_engine::{EngineError, IndexOptions, TextSource};
+use toller_analysis::Analyzer;
+use toller_corpus::ColumnNames;
+use toller_engine::{Engine, EngineError, IndexOptions, TextSource};
 use toller_ir::counted;
 use toller_sparse::{BuildReport, SparseError, check_build};
 
@@ -29,6 +31,11 @@ pub struct IndexArgs {
 
     #[command(flatten)]
     analyzer: AnalyzerArgs,
+
+    /// Index impacts in place of texts: the weights of terms in the field `vector`, as learned sparse models
+    /// give them and Pyserini writes them, {"id": ..., "vector": {"term": 12, ...}}
+    #[arg(long, conflicts_with_all = ["language", "analyzer", "doc_vectors", "title_separator", "no_title", "title_column", "text_column"])]
+    impact: bool,
 
     /// Memory to use; sorted runs go to a temporary file in the index's directory. K, M and G are 2^10, 2^20
     /// and 2^30 bytes
@@ -66,7 +73,11 @@ impl IndexArgs {
     }
 
     fn title_separator(&self) -> Option<&str> {
-        (!self.no_title).then_some(&*self.title_separator)
+        (!self.no_title && !self.impact).then_some(&*self.title_separator)
+    }
+
+    fn analyzer(&self, engine: &Engine) -> crate::Result<Analyzer> {
+        if self.impact { Ok(Analyzer::impact()) } else { self.analyzer.load(engine) }
     }
 }
 
@@ -105,9 +116,13 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;
-    let analyzer = args.analyzer.load(&engine)?;
-    let reading = args.collection.options(args.bad_lines.skip_bad_lines);
+    let analyzer = args.analyzer(&engine)?;
+    let mut reading = args.collection.options(args.bad_lines.skip_bad_lines);
+    reading.columns.vector = args.impact.then(|| ColumnNames::VECTOR.to_owned());
     let source = text_source::collection(&args.corpus, &args.output, &reading, &engine, ui)?;
+    if source.has_vectors() {
+        ui.warning("passages have weights of terms (vector), which are not indexed; --impact indexes them");
+    }
     let options = IndexOptions {
         title_separator: args.title_separator().map(str::to_owned),
         doc_vectors: args.doc_vectors,
@@ -129,7 +144,7 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
 /// What is wrong with the index that is there, if this command would not build such an index of the same
 /// texts.
 pub fn other_index(args: &IndexArgs, ui: &Ui) -> crate::Result<Option<(PathBuf, String)>> {
-    let analyzer = args.analyzer.load(&engine::open(ui)?)?;
+    let analyzer = args.analyzer(&engine::open(ui)?)?;
     let checked = check_build(&args.output, &analyzer, args.title_separator(), args.doc_vectors);
     Ok(checked.err().map(|error| (args.output.to_path_buf(), error.to_string())))
 }

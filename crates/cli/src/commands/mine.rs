@@ -239,6 +239,7 @@ pub fn check_options(args: &MineArgs) -> Result<(), UsageError> {
 
 fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
     check_options(args)?;
+    args.sparse.check_no_impacts("search it by itself, and give its run as --run")?;
     if let Some(once) = args.texts.corpus.iter().find(|path| path.input().reads_once()) {
         let message = format!("--corpus is read twice, and {} can be read only once", once.input());
         return Err(UsageError::new(message, "give --corpus a file"));

@@ -50,8 +50,8 @@ impl Bm25Grid<'_> {
 /// search with these parameters finds. `on_progress` is given the number of judged queries that are done.
 ///
 /// # Errors
-/// An index made with another analyzer, or damaged; parameters out of range; judgments of none of the
-/// queries, or of no document of the index.
+/// An index made with another analyzer, of impacts, or damaged; parameters out of range; judgments of none
+/// of the queries, or of no document of the index.
 pub fn tune_bm25(
     index: &SparseIndex,
     analyzer: &Analyzer,
@@ -63,7 +63,7 @@ pub fn tune_bm25(
     index.check_analyzer(analyzer)?;
     judging.check_queries(queries.iter().map(|query| query.id.as_str()))?;
     let scorings = grid.scorings();
-    scorings.iter().try_for_each(|scoring| scoring.ranker.check())?;
+    scorings.iter().try_for_each(|scoring| index.check_scoring(scoring))?;
     let named = judging.qrels.iter().flat_map(|(_, judgments)| judgments.keys()).map(String::as_str);
     let ids = (0..index.doc_count() as u32).map(|doc| index.doc_id(DocOrd(doc)));
     let judged = ordinals_among(ids, &named.collect());

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use toller_analysis::Analyzer;
 use toller_files::{Checksum, Found, ListedFile, ManifestFormat};
 
 use super::MANIFEST;
@@ -78,6 +79,12 @@ impl Manifest {
     #[must_use]
     pub fn file(&self, name: &str) -> Option<&FileEntry> {
         self.files.iter().find(|entry| entry.file == name)
+    }
+
+    /// Whether the frequencies of terms are impacts: weights that a learned sparse model has given.
+    #[must_use]
+    pub fn has_impacts(&self) -> bool {
+        self.analyzer.name == Analyzer::IMPACT
     }
 
     /// The bytes of all files but the manifest.

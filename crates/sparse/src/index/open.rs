@@ -18,7 +18,7 @@ use crate::dictionary::{self, Dictionary, Entry};
 use crate::fingerprint::{analyzer_info, is_same};
 use crate::postings::Record;
 use crate::score::Statistics;
-use crate::{Lengths, SparseError};
+use crate::{Lengths, Ranker, Scoring, SparseError};
 
 /// An inverted index in memory maps.
 #[derive(Debug)]
@@ -150,6 +150,47 @@ impl SparseIndex {
             indexed: named(indexed),
             given: named(&given),
         })
+    }
+
+    /// Whether the frequencies of terms are impacts: weights that a learned sparse model has given.
+    #[must_use]
+    pub fn has_impacts(&self) -> bool {
+        self.manifest.has_impacts()
+    }
+
+    /// Checks that documents can be scored in this way, and its parameters.
+    ///
+    /// # Errors
+    /// [`SparseError::HoldsImpacts`] for another ranker than [`Ranker::Impact`], or exact lengths, where the
+    /// index holds impacts; [`SparseError::NoImpacts`]; [`SparseError::Parameter`].
+    pub fn check_scoring(&self, scoring: &Scoring) -> Result<(), SparseError> {
+        match (self.has_impacts(), scoring.ranker) {
+            (true, Ranker::Impact) if scoring.lengths == Lengths::Exact => {
+                Err(self.holds_impacts("these do not depend on lengths"))
+            }
+            (true, Ranker::Impact) => Ok(()),
+            (true, _) => Err(self.holds_impacts("only the ranker impact scores these")),
+            (false, Ranker::Impact) => Err(SparseError::NoImpacts { path: self.path.clone() }),
+            (false, ranker) => ranker.check(),
+        }
+    }
+
+    /// Checks that queries can be expanded by documents.
+    ///
+    /// # Errors
+    /// [`SparseError::HoldsImpacts`], and [`SparseError::NoVectors`].
+    pub fn check_feedback(&self) -> Result<(), SparseError> {
+        if self.has_impacts() {
+            return Err(self.holds_impacts("queries are not expanded by these"));
+        }
+        match self.vectors {
+            Some(_) => Ok(()),
+            None => Err(SparseError::NoVectors { path: self.path.clone() }),
+        }
+    }
+
+    fn holds_impacts(&self, refused: &'static str) -> SparseError {
+        SparseError::HoldsImpacts { path: self.path.clone(), refused }
     }
 
     /// What scores depend on.

@@ -43,7 +43,8 @@ impl SparseIndex {
     /// The `k` best documents that have a term of the query: by score descending, then ordinal ascending.
     ///
     /// # Errors
-    /// When a parameter is out of its range, or the index is damaged and was opened without verification.
+    /// Those of [`SparseIndex::check_scoring`], and when the index is damaged and was opened without
+    /// verification.
     pub fn search(&self, query: &SparseQuery, scoring: &Scoring, k: usize) -> Result<Ranking, SparseError> {
         self.search_among(query, scoring, k, |_| true)
     }
@@ -59,21 +60,20 @@ impl SparseIndex {
         k: usize,
         admits: impl Fn(DocOrd) -> bool,
     ) -> Result<Ranking, SparseError> {
-        scoring.ranker.check()?;
         Search::new(self, *scoring).run(query, k, &admits)
     }
 
     /// Calls `work` for each query, in rayon's current pool. One [`Search`] serves many queries.
     ///
     /// # Errors
-    /// When a parameter is out of its range, and those of `work`.
+    /// Those of [`SparseIndex::check_scoring`], and those of `work`.
     pub fn search_each<Q: Sync, R: Send>(
         &self,
         queries: &[Q],
         scoring: &Scoring,
         work: impl Fn(&mut Search<'_>, &Q) -> Result<R, SparseError> + Sync,
     ) -> Result<Vec<R>, SparseError> {
-        scoring.ranker.check()?;
+        self.check_scoring(scoring)?;
         queries
             .par_iter()
             .map_init(|| Search::new(self, *scoring), |search, query| work(search, query))

@@ -62,7 +62,7 @@ impl<'a> Search<'a> {
     /// The `k` best documents of `query` that `admits` accepts; see [`SparseIndex::search`].
     ///
     /// # Errors
-    /// When a parameter is out of its range, or the index is damaged and was opened without verification.
+    /// As [`SparseIndex::search`].
     pub fn run(
         &mut self,
         query: &SparseQuery,

@@ -54,7 +54,7 @@ fn threads_and_memory_leave_no_trace() -> Outcome {
     let mut first = None;
     for (threads, memory_bytes) in [(1, 1 << 30), (3, 1 << 20), (2, 100_000), (7, 1 << 22)] {
         let directory = tempfile::tempdir()?;
-        let building = Building { threads, memory_bytes, doc_vectors: true, overwrite: false };
+        let building = Building { threads, memory_bytes, doc_vectors: true, ..PLAIN };
         build_texts(directory.path(), &texts, building)?;
         let built = files(directory.path())?;
         assert_eq!(built.len(), 7, "{:?}", built.keys());

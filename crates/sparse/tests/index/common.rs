@@ -17,12 +17,14 @@ pub(crate) struct Building {
     pub(crate) memory_bytes: usize,
     pub(crate) doc_vectors: bool,
     pub(crate) overwrite: bool,
+    /// Whether the texts have impacts.
+    pub(crate) impacts: bool,
 }
 
 pub(crate) const PLAIN: Building =
-    Building { threads: 2, memory_bytes: 1 << 24, doc_vectors: false, overwrite: false };
+    Building { threads: 2, memory_bytes: 1 << 24, doc_vectors: false, overwrite: false, impacts: false };
 
-/// Indexes `texts`, whose identifiers are their ordinals, by white space.
+/// Indexes `texts`, whose identifiers are their ordinals, by white space or impacts.
 pub(crate) fn build_texts(
     directory: &Path,
     texts: &[String],
@@ -39,7 +41,10 @@ pub(crate) fn build_watched(
     stop: &AtomicBool,
     on_progress: impl FnMut(BuildProgress),
 ) -> Result<BuildReport, SparseError> {
-    let analyzer = Analyzer::by_name("whitespace").map_err(|_| SparseError::WorkerPanicked)?;
+    let analyzer = match building.impacts {
+        true => Analyzer::impact(),
+        false => Analyzer::by_name("whitespace").map_err(|_| SparseError::WorkerPanicked)?,
+    };
     let job = BuildJob {
         analyzer: &analyzer,
         source: Source {

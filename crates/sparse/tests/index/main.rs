@@ -4,4 +4,5 @@ mod build;
 mod common;
 mod damage;
 mod golden;
+mod impact;
 mod search;

@@ -70,11 +70,12 @@ fn all_hits(
 }
 
 /// The documents and the bits of their scores.
-fn bits(hits: &[Hit]) -> Vec<(u32, u32)> {
+pub(crate) fn bits(hits: &[Hit]) -> Vec<(u32, u32)> {
     hits.iter().map(|hit| (hit.doc.0, hit.score.to_bits())).collect()
 }
 
-fn compare(
+/// Compares searches with and without pruning.
+pub(crate) fn compare(
     index: &SparseIndex,
     query: &SparseQuery,
     scoring: &Scoring,

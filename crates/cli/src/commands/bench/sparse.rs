@@ -61,7 +61,8 @@ pub fn run(args: &BenchSparseArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let engine = engine::open(ui)?;
-    let mut queries = args.input.read(&args.queries, args.bad_lines.skip_bad_lines, ui)?;
+    let read = if args.sparse.has_impacts() { QueriesArgs::read_vectors } else { QueriesArgs::read };
+    let mut queries = read(&args.input, &args.queries, args.bad_lines.skip_bad_lines, ui)?;
     queries.truncate(args.first as usize);
     if queries.is_empty() {
         return Err(Remedied::new("there are no queries to measure with", "give others").into());

@@ -82,6 +82,9 @@ impl SystemArgs {
     /// Refuses wrong usage before anything is opened.
     pub(super) fn check(&self, has_model: bool, has_reranker: bool) -> Result<(), UsageError> {
         self.sparse.check()?;
+        if self.has_dense() || has_reranker {
+            self.sparse.check_no_impacts("serve it by itself, without --dense and --reranker")?;
+        }
         let is_hybrid = self.has_dense() && self.sparse.sparse.is_some();
         if !is_hybrid && (self.hybrid.fusion.is_some() || self.hybrid.args.is_given()) {
             return Err(UsageError::new(
