@@ -6,7 +6,8 @@
 
 use toller_bench::{Timings, timed, unit_vectors};
 use toller_nn::{
-    Activation, Backend, Cpu, LinearParameters, Matrix, NormParameters, Place, Precision, Sequences,
+    Activation, Backend, Cpu, LinearParameters, Matrix, NormParameters, NormPlacement, Place, Precision,
+    Sequences,
 };
 use toller_simd::Isa;
 
@@ -32,7 +33,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 NormParameters { weight: &vec![1.0; depth], bias: None, epsilon: 1e-12, centers: true };
             let batch = cpu.batch(vec![(0..rows as u32).collect()], Sequences::from_lengths([rows]))?;
             let mut scratch = cpu.scratch();
-            let x = cpu.embed(&mut scratch, &batch, &[table], &cpu.norm(norm)?)?;
+            let x =
+                cpu.embed(&mut scratch, &batch, &[table], &cpu.norm(norm)?, NormPlacement::After)?.residual;
             let mut c = vec![0_f32; rows * columns];
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
