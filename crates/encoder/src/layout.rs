@@ -269,8 +269,8 @@ impl Layout {
         Ok(if uses_types { tokenizer } else { tokenizer.without_token_types(fingerprint) })
     }
 
-    /// The prompt under the first of these names that the model has. As in sentence-transformers, its default one is not
-    /// for texts with a role.
+    /// The prompt under the first of these names that the model has. As in sentence-transformers, its default
+    /// one is not for texts with a role.
     pub(crate) fn prompt(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.prompts.get(*name)).map(String::as_str)
     }

@@ -87,8 +87,8 @@ pub trait Backend: Send + Sync + 'static {
     /// When the backend has no memory for it.
     fn batch(&self, rows: Vec<Vec<u32>>, sequences: Sequences) -> Result<Self::Batch, NnError>;
 
-    /// The sum of the tokens' rows of all tables, in the order of the tables, and its norm: `[tokens, width]`.
-    /// The placement is as for [`Backend::close`]: BERT's residual is the normalised sum.
+    /// The sum of the tokens' rows of all tables, in the order of the tables, and its norm: `[tokens,
+    /// width]`. The placement is as for [`Backend::close`]: BERT's residual is the normalised sum.
     ///
     /// # Errors
     /// When a row is not in its table, or the device fails.
@@ -137,8 +137,8 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Attention of every token to its own sequence, softmax(Q K^T / sqrt(head size) + bias) V for each head
     /// (Vaswani et al. 2017, equation 1), Q and K normalised by `head_norms` (Henry et al. 2020, section 2)
-    /// and rotated first, where there are such. A row of `qkv`, of (heads + 2 * key heads) * head size values, is
-    /// the token's queries, keys and values. The result is `[tokens, heads * head size]`.
+    /// and rotated first, where there are such. A row of `qkv`, of (heads + 2 * key heads) * head size
+    /// values, is the token's queries, keys and values. The result is `[tokens, heads * head size]`.
     fn attend(
         &self,
         scratch: &mut Self::Scratch,

@@ -114,8 +114,8 @@ impl TokenizerConfig {
         }
     }
 
-    /// Lets the flags overrule the normalizer of a `tokenizer.json`, as transformers does for BERT: a flag that is not
-    /// there has the class's default. Returns whether such a default changes the normalizer.
+    /// Lets the flags overrule the normalizer of a `tokenizer.json`, as transformers does for BERT: a flag
+    /// that is not there has the class's default. Returns whether such a default changes the normalizer.
     pub(super) fn correct_normalizer(
         &self,
         tokenizer: &mut tokenizers::Tokenizer,
@@ -171,7 +171,8 @@ impl TokenizerConfig {
         self.other.get("word_tokenizer_type")?.as_str()
     }
 
-    /// `additional_special_tokens`, which newer files call `extra_special_tokens`, and where they may have names.
+    /// `additional_special_tokens`, which newer files call `extra_special_tokens`, and where they may have
+    /// names.
     pub(super) fn additional_tokens(&self) -> Vec<AddedToken> {
         let lists = ["additional_special_tokens", "extra_special_tokens"];
         let tokens = lists.iter().filter_map(|name| self.other.get(*name)).flat_map(|found| match found {

@@ -53,8 +53,8 @@ pub struct Tokenizer {
 
 impl Tokenizer {
     /// Loads the tokenizer of a folder for a model of that type. Texts are truncated to `max_length`
-    /// tokens, special tokens included. With `lowercase` (`do_lower_case` of sentence_bert_config.json) they are
-    /// lowered first, except for the special tokens in them.
+    /// tokens, special tokens included. With `lowercase` (`do_lower_case` of sentence_bert_config.json) they
+    /// are lowered first, except for the special tokens in them.
     pub fn load(
         folder: &Path,
         config: &TokenizerConfig,

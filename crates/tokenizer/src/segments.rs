@@ -125,8 +125,9 @@ fn stays_off_blanks(token: &AddedToken) -> bool {
     !(token.rstrip || token.single_word || holds_blank_after_other(&token.content)) && normalizes_to_itself
 }
 
-/// Patterns of words that look, like GPT-2's, only at what follows: those of Qwen2 and of LLaMA 3, after GPT-4's. None
-/// has a blank after a letter or digit; with a letter or digit behind it, a blank begins a word or is one.
+/// Patterns of words that look, like GPT-2's, only at what follows: those of Qwen2 and of LLaMA 3, after
+/// GPT-4's. None has a blank after a letter or digit; with a letter or digit behind it, a blank begins a word
+/// or is one.
 const WORD_PATTERNS: [&str; 2] = [
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",

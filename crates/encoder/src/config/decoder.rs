@@ -1,4 +1,5 @@
-//! Decoders as encoders: LLaMA (Touvron et al. 2023, section 2.2) and its descendants Mistral, Qwen2 and Qwen3.
+//! Decoders as encoders: LLaMA (Touvron et al. 2023, section 2.2) and its descendants Mistral, Qwen2 and
+//! Qwen3.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -90,8 +90,8 @@ impl ClassifierHead {
         })
     }
 
-    /// Refuses inputs that end in the padding token where the last token counts: transformers takes the last one that is
-    /// not the padding token.
+    /// Refuses inputs that end in the padding token where the last token counts: transformers takes the last
+    /// one that is not the padding token.
     pub(super) fn check_last_of_pairs(
         &self,
         tokenizer: &Tokenizer,

@@ -237,8 +237,8 @@ impl CrossEncoder {
         })
     }
 
-    /// Whether a model directory is a cross-encoder: a classifier that no module follows, or a transformer whose last
-    /// module makes scores.
+    /// Whether a model directory is a cross-encoder: a classifier that no module follows, or a transformer
+    /// whose last module makes scores.
     ///
     /// # Errors
     /// When its configuration cannot be read.

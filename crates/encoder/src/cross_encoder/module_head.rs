@@ -1,5 +1,5 @@
-//! Heads that are modules of sentence-transformers: poolings, layers and norms, and a last layer whose outputs are the
-//! logits.
+//! Heads that are modules of sentence-transformers: poolings, layers and norms, and a last layer whose
+//! outputs are the logits.
 
 use std::path::Path;
 

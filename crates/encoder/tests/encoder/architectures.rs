@@ -326,7 +326,8 @@ fn a_layer_norm_is_a_module() {
     assert!(wide.error(&LoadOptions::default()).to_string().contains("takes 8 dimensions"));
 }
 
-/// As sentence-transformers' rerankers since its version 6: a pooling and modules, the last of which makes scores.
+/// As sentence-transformers' rerankers since its version 6: a pooling and modules, the last of which makes
+/// scores.
 #[test]
 fn a_cross_encoder_may_end_in_modules() {
     let copy =
