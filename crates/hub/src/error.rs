@@ -169,8 +169,8 @@ impl Explain for ResolveError {
                     .into()
             }
             Self::Adapter { .. } => {
-                "merge it into its model with PEFT, model.merge_and_unload().save_pretrained(DIR), and save \
-                 the tokenizer next to it"
+                "put the files of its model next to it, if it is a prefix; PEFT merges LoRA into its model, \
+                 model.merge_and_unload().save_pretrained(DIR), with the tokenizer next to it"
                     .into()
             }
             Self::Checksum { path, .. } => {

@@ -168,7 +168,8 @@ pub(crate) fn in_python(remedy: &Remedy) -> String {
                 (None, value) => value.as_deref().unwrap_or_default().to_owned(),
             };
         };
-        let Some(function) = function(*command) else {
+        // Impacts are indexed on the command line.
+        let Some(function) = function(*command).filter(|_| *setting != Some(Setting::Impact)) else {
             return command_line(*command, *setting, value.as_deref());
         };
         let argument = setting.map(|setting| match (setting, value.as_deref()) {

@@ -15,7 +15,7 @@ pub struct Explanation {
     pub doc: DocOrd,
     /// Its score: that of a search, to the bit.
     pub score: f32,
-    /// The number of its terms, as the ranker sees it.
+    /// The number of its terms, or the sum of their impacts, as the ranker sees it.
     pub length: u32,
     /// The query's terms that some document has, in the query's order.
     pub terms: Vec<TermScore>,
@@ -41,7 +41,8 @@ impl SparseIndex {
     /// terms.
     ///
     /// # Errors
-    /// When a parameter is out of its range, or the index is damaged and was opened without verification.
+    /// Those of [`SparseIndex::check_scoring`], and when the index is damaged and was opened without
+    /// verification.
     ///
     /// # Panics
     /// If a document is not below [`SparseIndex::doc_count`].

@@ -33,6 +33,13 @@ pub struct TokenizerConfig {
 /// The classes that read tokenizer.json as it is. They are without `Fast`, as all classes here.
 pub(super) const GENERIC_CLASSES: [&str; 2] = ["PreTrainedTokenizer", "TokenizersBackend"];
 
+/// The classes that make the normalizer of a tokenizer.json again from their flags. (transformers 5.24 reads
+/// `do_lower_case` for DPR's under another name. Here it is read.)
+const BERT_CLASSES: [&str; 7] = [
+    "BertTokenizer", "DistilBertTokenizer", "DPRContextEncoderTokenizer", "DPRQuestionEncoderTokenizer",
+    "DPRReaderTokenizer", "ElectraTokenizer", "MPNetTokenizer",
+];
+
 /// The other classes that give a model no token types, unless `model_input_names` has them. (Before
 /// transformers 5, generic classes gave them.)
 const CLASSES_WITHOUT_TYPES: [&str; 5] = [
@@ -121,18 +128,22 @@ impl TokenizerConfig {
         tokenizer: &mut tokenizers::Tokenizer,
         model_type: ModelType,
     ) -> Result<bool, String> {
-        // ModernBERT's tokenizer is of a generic class.
-        if self.is_generic() || (self.class().is_none() && model_type == ModelType::ModernBert) {
+        let by_class = match self.class() {
+            Some(class) => BERT_CLASSES.contains(&class),
+            None => model_type != ModelType::Realm,
+        };
+        // ModernBERT's tokenizer is always of a generic class.
+        if !by_class || model_type == ModelType::ModernBert {
             return Ok(false);
         }
         let Some(NormalizerWrapper::BertNormalizer(normalizer)) = tokenizer.get_normalizer() else {
             return Ok(false);
         };
-        let clean_text = normalizer.clean_text;
         let chinese = self.tokenize_chinese_chars.unwrap_or(true);
         let lowercase = self.do_lower_case.unwrap_or(true);
-        let corrected = BertNormalizer::new(clean_text, chinese, self.strip_accents, lowercase);
-        let by_defaults = (self.tokenize_chinese_chars.is_none() && !normalizer.handle_chinese_chars)
+        let corrected = BertNormalizer::new(true, chinese, self.strip_accents, lowercase);
+        let by_defaults = !normalizer.clean_text
+            || (self.tokenize_chinese_chars.is_none() && !normalizer.handle_chinese_chars)
             || (self.strip_accents.is_none() && normalizer.strip_accents.is_some())
             || (self.do_lower_case.is_none() && !normalizer.lowercase);
         tokenizer.with_normalizer(Some(corrected)).map_err(|error| error.to_string())?;

@@ -71,8 +71,8 @@ impl Tokenizer {
             fingerprint.value("special tokens in texts", b"split");
             inner.set_encode_special_tokens(true);
         }
-        if lowercase {
-            lower(&mut inner).map_err(library_error)?;
+        if lowercase && lower(&mut inner).map_err(library_error)? {
+            fingerprint.value("lowered", b"by a normalizer");
         }
         inner.with_padding(None);
         inner.with_truncation(None).map_err(library_error)?;
@@ -284,15 +284,15 @@ fn room(max_length: usize, specials: usize) -> Result<usize, TokenizerError> {
     })
 }
 
-/// Makes a tokenizer lower its texts, if it does not.
-fn lower(tokenizer: &mut tokenizers::Tokenizer) -> tokenizers::Result<()> {
+/// Makes a tokenizer lower its texts. Returns whether it did not.
+fn lower(tokenizer: &mut tokenizers::Tokenizer) -> tokenizers::Result<bool> {
     let own = tokenizer.get_normalizer().cloned();
     if own.as_ref().is_some_and(lowers) {
-        return Ok(());
+        return Ok(false);
     }
     let all = std::iter::once(NormalizerWrapper::from(Lowercase)).chain(own).collect();
     tokenizer.with_normalizer(Some(Sequence::new(all)))?;
-    Ok(())
+    Ok(true)
 }
 
 /// Whether a normalizer lowers texts.

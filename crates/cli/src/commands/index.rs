@@ -69,7 +69,7 @@ impl IndexArgs {
     /// Refuses options that do not go together.
     pub fn check_options(&self) -> Result<(), UsageError> {
         self.output.check_directory("an index")?;
-        self.analyzer.check()
+        if self.impact { Ok(()) } else { self.analyzer.check() }
     }
 
     fn title_separator(&self) -> Option<&str> {

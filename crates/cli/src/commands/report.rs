@@ -92,6 +92,11 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_page()?;
     check_runs(&paths)?;
     let options = args.options()?;
+    // The page may be in the new folder of the data.
+    if let Some(directory) = args.data.as_deref().filter(|directory| args.output.parent() == Some(directory))
+    {
+        create_folder(directory)?;
+    }
     let (report, page_bytes) = args.output.write(ui, |out, _| write(args, &paths, options, out, ui))?;
     if args.output.is_stdout() {
         return Ok(());
@@ -213,9 +218,13 @@ fn data_of(
     Ok(files)
 }
 
+fn create_folder(directory: &Path) -> Result<(), FileError> {
+    std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))
+}
+
 /// Writes the files of the data; each appears whole.
 fn write_data(files: &[(OutputPath, DataFile)], directory: &Path) -> crate::Result<()> {
-    std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+    create_folder(directory)?;
     for (path, data) in files {
         let mut file = AtomicFile::create(&**path)?;
         file.write_all(&data.content).map_err(FileError::on("write", path))?;

@@ -12,7 +12,7 @@ use super::{
     local_layers, names, yes,
 };
 
-/// config.json; the defaults are transformers'.
+/// config.json. transformers writes all of these fields but the optional ones; the defaults are its own.
 #[derive(Deserialize)]
 struct Raw {
     vocab_size: usize,
@@ -42,7 +42,9 @@ struct Raw {
     is_causal: bool,
     #[serde(default)]
     use_sliding_window: bool,
-    /// Tokens that a local layer sees, the token itself included.
+    /// Tokens that a local layer sees, the token itself included; null for the whole sequence. If it sees both
+    /// ways, the largest distance.
+    #[serde(default = "sliding_window")]
     sliding_window: Option<usize>,
     /// Since transformers 5: the kind of each layer.
     layer_types: Option<Vec<String>>,
@@ -57,6 +59,10 @@ fn silu() -> String {
 
 fn epsilon() -> f64 {
     1e-6
+}
+
+fn sliding_window() -> Option<usize> {
+    Some(4096)
 }
 
 fn max_window_layers() -> usize {
@@ -103,7 +109,7 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
         None => None,
         Some(0) => return Err(Refusal::Invalid("sliding_window is 0".to_owned())),
         Some(window) => Some(LocalAttention {
-            reach: window - 1,
+            reach: window - usize::from(raw.is_causal),
             theta,
             layers: match (&raw.layer_types, model_type) {
                 (_, ModelType::Mistral) => LocalLayers::From(0),

@@ -33,7 +33,8 @@ struct Raw {
     sentence_transformers: Option<SentenceTransformers>,
     /// The same, before sentence-transformers 4.0.
     sbert_ce_default_activation_function: Option<String>,
-    pad_token_id: Option<u32>,
+    /// -1 for none in old files.
+    pad_token_id: Option<i64>,
     classifier_pooling: Option<String>,
     classifier_activation: Option<String>,
     #[serde(default)]
@@ -75,7 +76,7 @@ impl ClassifierConfig {
                 .sentence_transformers
                 .and_then(|section| section.activation_fn)
                 .or(raw.sbert_ce_default_activation_function),
-            pad: raw.pad_token_id,
+            pad: raw.pad_token_id.and_then(|pad| pad.try_into().ok()),
             pooling,
             activation: activation.parse().map_err(|error| problem(format!("{error}")))?,
             bias: raw.classifier_bias,

@@ -177,7 +177,12 @@ impl CrossEncoder {
         }
         let mut classifier = ClassifierConfig::read(&config_path)?;
         if let Some(modules) = &modules {
-            classifier = classifier.with_new_labels(modules.labels());
+            let labels = modules.labels();
+            if !(1..=usize::from(u16::MAX)).contains(&labels) {
+                let (path, problem) = (directory.join("modules.json"), format!("{labels} labels"));
+                return Err(ModelError::Config { path, problem }.into());
+            }
+            classifier = classifier.with_new_labels(labels);
         }
         if let Some(class) = &layout.activation_class {
             classifier.activation_class = Some(class.clone());

@@ -362,6 +362,11 @@ fn a_cross_encoder_may_end_in_modules() {
     assert_eq!(model.score(&pairs).unwrap(), model.logits(&pairs).unwrap());
     let reference = model.reference().unwrap().logits(&pairs[0]).unwrap();
     assert!((reference.logits[0] - model.logits(&pairs).unwrap()[0]).abs() < 1e-5);
+    for labels in [json!(0), json!(1u64 << 40)] {
+        let wide = Copy::of(copy.path()).set("4_Dense/config.json", "out_features", labels);
+        let error = CrossEncoder::load(wide.path(), &CrossEncoderOptions::default()).err().unwrap();
+        assert!(error.to_string().contains("labels"), "{error}");
+    }
     let options = CrossEncoderOptions {
         new_head: Some(NewHead { labels: 1, seed: 1 }),
         ..CrossEncoderOptions::default()
@@ -474,6 +479,7 @@ fn what_a_configuration_says_has_an_effect() {
         ("qwen3-local", "use_sliding_window", json!(false)),
         ("qwen3-local", "layer_types", json!(["sliding_attention", "full_attention", "full_attention"])),
         ("qwen2-both-ways", "is_causal", json!(true)),
+        ("qwen2-both-ways", "sliding_window", json!(10)),
         ("mistral", "sliding_window", json!(20)),
         ("mistral", "hidden_act", json!("gelu")),
         ("llama", "rope_parameters", json!({"rope_type": "default", "rope_theta": 9_000.0})),

@@ -178,6 +178,8 @@ mod tests {
             let arguments: Vec<_> = line.split(' ').map(Into::into).collect();
             catalogue.check(&arguments).unwrap_err()
         };
+        let impacts = ["index", "--corpus=c", "--output=o", "--impact"].map(Into::into);
+        assert!(catalogue.check(&impacts).is_ok(), "impacts need no language");
         let search = "search --sparse=i --queries=q --output=o";
         let fuse = "fuse --method=interpolate --output=o";
         for (line, option, says, hint) in [
