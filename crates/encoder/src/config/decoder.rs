@@ -42,8 +42,8 @@ struct Raw {
     is_causal: bool,
     #[serde(default)]
     use_sliding_window: bool,
-    /// Tokens that a local layer sees, the token itself included; null for the whole sequence. If it sees both
-    /// ways, the largest distance.
+    /// Tokens that a local layer sees, the token itself included; null for the whole sequence. In layers that
+    /// see both ways, the largest distance.
     #[serde(default = "sliding_window")]
     sliding_window: Option<usize>,
     /// Since transformers 5: the kind of each layer.
