@@ -145,7 +145,7 @@ fn what_is_wrong_is_told() {
     workspace.toller("report a.run --qrels qrels.txt --output p.html").succeeds();
     let page = String::from_utf8(workspace.read("p.html")).unwrap();
     assert!(!page.contains("<section id=\"significance\""), "a single run has nothing to compare with");
-    workspace.runs("report a.run --qrels qrels.txt --output new/p.html --data new");
+    workspace.runs("report a.run --qrels qrels.txt --output new/p.html --data ./new");
     assert!(workspace.path("new/p.html").is_file(), "the page may be in the new folder of its data");
 }
 

@@ -44,6 +44,25 @@ named! {
 }
 
 impl ModelType {
+    /// Whether it is a decoder: LLaMA or a descendant of it.
+    pub fn is_decoder(self) -> bool {
+        match self {
+            Self::Llama | Self::Mistral | Self::Qwen2 | Self::Qwen3 => true,
+            Self::Bert
+            | Self::Electra
+            | Self::Ernie
+            | Self::Roberta
+            | Self::XlmRoberta
+            | Self::Camembert
+            | Self::DistilBert
+            | Self::Dpr
+            | Self::Realm
+            | Self::Mpnet
+            | Self::ModernBert
+            | Self::NomicBert => false,
+        }
+    }
+
     /// The names of those that `can` do something, for an error about one that cannot.
     pub fn names_that(can: impl Fn(Self) -> bool) -> String {
         let able: Vec<&str> =

@@ -10,7 +10,6 @@ use toller_tokenizer::TokenizerError;
 use crate::compute::Compute;
 use crate::config::NewPrefix;
 use crate::layout::Layout;
-use crate::modules::Module;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
 use crate::titles::TitleMode;
@@ -82,9 +81,7 @@ impl DualEncoder {
         let mut fingerprint = Fingerprint::new();
         let read = |directory: &Path, known: Option<&KnownModel>| {
             let mut layout = Layout::read(directory)?;
-            if let Some(Module::Dense { folder, config }) = layout.modules.last()
-                && config.gives_scores
-            {
+            if let Some((folder, _)) = layout.scores() {
                 return Err(EncoderError::Classifier { path: folder.join("config.json") });
             }
             if let Some(known) = known {

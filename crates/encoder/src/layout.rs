@@ -269,6 +269,14 @@ impl Layout {
         Ok(if uses_types { tokenizer } else { tokenizer.without_token_types(fingerprint) })
     }
 
+    /// The last module, if it makes the scores of a cross-encoder: its folder and its configuration.
+    pub(crate) fn scores(&self) -> Option<(&Path, &DenseConfig)> {
+        match self.modules.last()? {
+            Module::Dense { folder, config } if config.gives_scores => Some((folder, config)),
+            _ => None,
+        }
+    }
+
     /// The prompt under the first of these names that the model has. As in sentence-transformers, its default
     /// one is not for texts with a role.
     pub(crate) fn prompt(&self, names: &[&str]) -> Option<&str> {

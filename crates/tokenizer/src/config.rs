@@ -122,32 +122,44 @@ impl TokenizerConfig {
     }
 
     /// Lets the flags overrule the normalizer of a `tokenizer.json`, as transformers does for BERT: a flag
-    /// that is not there has the class's default. Returns whether such a default changes the normalizer.
+    /// that is not there has the class's default. Returns whether the class, and not the flags alone, decides
+    /// what the normalizer is.
     pub(super) fn correct_normalizer(
         &self,
         tokenizer: &mut tokenizers::Tokenizer,
         model_type: ModelType,
     ) -> Result<bool, String> {
-        let by_class = match self.class() {
+        let Some(NormalizerWrapper::BertNormalizer(written)) = tokenizer.get_normalizer() else {
+            return Ok(false);
+        };
+        if self.is_generic() {
+            return Ok(false);
+        }
+        let parts =
+            |of: &BertNormalizer| (of.clean_text, of.handle_chinese_chars, of.strip_accents, of.lowercase);
+        let by_flags = (
+            written.clean_text,
+            self.tokenize_chinese_chars.unwrap_or(written.handle_chinese_chars),
+            self.strip_accents.or(written.strip_accents),
+            self.do_lower_case.unwrap_or(written.lowercase),
+        );
+        let is_bert = match self.class() {
             Some(class) => BERT_CLASSES.contains(&class),
             None => model_type != ModelType::Realm,
         };
         // ModernBERT's tokenizer is always of a generic class.
-        if !by_class || model_type == ModelType::ModernBert {
-            return Ok(false);
+        if !is_bert || model_type == ModelType::ModernBert {
+            return Ok(parts(written) != by_flags);
         }
-        let Some(NormalizerWrapper::BertNormalizer(normalizer)) = tokenizer.get_normalizer() else {
-            return Ok(false);
-        };
-        let chinese = self.tokenize_chinese_chars.unwrap_or(true);
-        let lowercase = self.do_lower_case.unwrap_or(true);
-        let corrected = BertNormalizer::new(true, chinese, self.strip_accents, lowercase);
-        let by_defaults = !normalizer.clean_text
-            || (self.tokenize_chinese_chars.is_none() && !normalizer.handle_chinese_chars)
-            || (self.strip_accents.is_none() && normalizer.strip_accents.is_some())
-            || (self.do_lower_case.is_none() && !normalizer.lowercase);
+        let corrected = BertNormalizer::new(
+            true,
+            self.tokenize_chinese_chars.unwrap_or(true),
+            self.strip_accents,
+            self.do_lower_case.unwrap_or(true),
+        );
+        let by_class = parts(&corrected) != by_flags;
         tokenizer.with_normalizer(Some(corrected)).map_err(|error| error.to_string())?;
-        Ok(by_defaults)
+        Ok(by_class)
     }
 
     /// Lets `add_prefix_space` overrule the words of a `tokenizer.json`, as transformers does for RoBERTa.

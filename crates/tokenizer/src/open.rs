@@ -147,6 +147,11 @@ mod tests {
             assert_ne!(by_default, as_it_is, "{class}");
             assert_ne!(fingerprint, of_generic, "{class}");
         }
+        // Flags without effect are not those that have one.
+        let unknown =
+            |lower: bool| of(json!({"tokenizer_class": "ErnieTokenizer", "do_lower_case": lower}), "A River");
+        assert_eq!(unknown(true).0, unknown(false).0);
+        assert_ne!(unknown(true).1, unknown(false).1);
     }
 
     #[test]

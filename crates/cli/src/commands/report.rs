@@ -93,8 +93,8 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&paths)?;
     let options = args.options()?;
     // The page may be in the new folder of the data.
-    if let Some(directory) = args.data.as_deref().filter(|directory| args.output.parent() == Some(directory))
-    {
+    let is_of_page = |directory: &&Path| args.output.parent().is_some_and(|of| is_same_place(of, directory));
+    if let Some(directory) = args.data.as_deref().filter(is_of_page) {
         create_folder(directory)?;
     }
     let (report, page_bytes) = args.output.write(ui, |out, _| write(args, &paths, options, out, ui))?;

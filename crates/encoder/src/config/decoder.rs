@@ -12,7 +12,8 @@ use super::{
     local_layers, names, yes,
 };
 
-/// config.json. transformers writes all of these fields but the optional ones; the defaults are its own.
+/// config.json, which has all of these fields where transformers wrote it. The defaults are its own, except
+/// for heads of keys: a wrong number of them does not fit the weights.
 #[derive(Deserialize)]
 struct Raw {
     vocab_size: usize,
@@ -79,6 +80,10 @@ struct Descendant {
     head_size: Option<usize>,
     /// The window of local layers.
     window: Option<usize>,
+    /// The first local layer, where a configuration lists none.
+    first_local: usize,
+    /// Whether a list of layers counts.
+    lists_layers: bool,
 }
 
 impl Descendant {
@@ -89,20 +94,36 @@ impl Descendant {
             mlp_bias: false,
             head_size: None,
             window: raw.sliding_window.filter(|_| raw.use_sliding_window),
+            first_local: raw.max_window_layers,
+            lists_layers: true,
         };
         match model_type {
-            ModelType::Mistral => Self { bias: [false; 2], window: raw.sliding_window, ..plain },
+            ModelType::Mistral => Self {
+                bias: [false; 2],
+                window: raw.sliding_window,
+                first_local: 0,
+                lists_layers: false,
+                ..plain
+            },
             ModelType::Qwen2 => Self { bias: [true, false], ..plain },
             ModelType::Qwen3 => Self { names: names::QWEN3, head_size: Some(128), ..plain },
-            _ => Self { mlp_bias: raw.mlp_bias, window: None, ..plain },
+            // LLaMA.
+            _ => Self { mlp_bias: raw.mlp_bias, window: None, lists_layers: false, ..plain },
         }
     }
 }
 
 pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfig, Refusal> {
     let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
-    let Descendant { names, bias: [qkv_bias, output_bias], mlp_bias, head_size, window } =
-        Descendant::new(model_type, &raw);
+    let descendant = Descendant::new(model_type, &raw);
+    let Descendant { names, bias: [qkv_bias, output_bias], mlp_bias, head_size, window, first_local, .. } =
+        descendant;
+    let listed = raw
+        .layer_types
+        .as_deref()
+        .filter(|_| descendant.lists_layers)
+        .map(|types| local_layers(types, raw.num_hidden_layers))
+        .transpose()?;
     let theta = theta_of(raw.rope_scaling.as_ref(), raw.rope_theta.unwrap_or(10_000.0))?;
     let theta = theta_of(raw.rope_parameters.as_ref(), theta)?;
     let local = match window {
@@ -111,10 +132,9 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
         Some(window) => Some(LocalAttention {
             reach: window - usize::from(raw.is_causal),
             theta,
-            layers: match (&raw.layer_types, model_type) {
-                (_, ModelType::Mistral) => LocalLayers::From(0),
-                (Some(types), _) => LocalLayers::Listed(local_layers(types, raw.num_hidden_layers)?),
-                (None, _) => LocalLayers::From(raw.max_window_layers),
+            layers: match listed {
+                Some(layers) => LocalLayers::Listed(layers),
+                None => LocalLayers::From(first_local),
             },
         }),
     };

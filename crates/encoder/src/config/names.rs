@@ -143,19 +143,15 @@ pub(super) const NOMIC_BERT_TRANSFORMERS: Names = Names {
     ..BERT
 };
 
-/// LLaMA, Mistral and Qwen2. The first layer's norm is that of the embeddings.
+/// LLaMA, Mistral and Qwen2, whose names transformers gives to NomicBERT's layers, too. The first layer's norm
+/// is that of the embeddings.
 pub(super) const LLAMA: Names = Names {
     words: "embed_tokens",
     embedding_norm: "layers.0.input_layernorm",
-    layer: "layers",
-    qkv: QkvNames::Separate(["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
-    attention_output: "self_attn.o_proj",
     attention_norm: "input_layernorm",
-    up: UpNames::Gated { activated: "mlp.gate_proj", linear: "mlp.up_proj" },
-    down: "mlp.down_proj",
     output_norm: "post_attention_layernorm",
     final_norm: Some("norm"),
-    ..BERT
+    ..NOMIC_BERT_TRANSFORMERS
 };
 
 pub(super) const QWEN3: Names = Names { head_norms: Some(["self_attn.q_norm", "self_attn.k_norm"]), ..LLAMA };

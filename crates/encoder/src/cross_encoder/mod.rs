@@ -254,7 +254,7 @@ impl CrossEncoder {
             // Two towers, or an error that loading explains.
             return Ok(false);
         }
-        if ModuleHead::of(&layout).is_some() {
+        if layout.scores().is_some() {
             return Ok(true);
         }
         let config = TransformerConfig::read(&config_path)?;

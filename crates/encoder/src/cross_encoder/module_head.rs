@@ -1,7 +1,7 @@
 //! Heads that are modules of sentence-transformers: poolings, layers and norms, and a last layer whose
 //! outputs are the logits.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use toller_checkpoint::{Fingerprint, Parameters};
 use toller_nn::{Backend, Pooling};
@@ -12,25 +12,33 @@ use crate::EncoderError;
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::layout::Layout;
-use crate::modules::{DenseConfig, Module};
+use crate::modules::Module;
 
 /// The plan of such a head, before its weights are loaded.
 #[derive(Clone)]
 pub(crate) struct ModuleHead {
     poolings: Vec<Pooling>,
     modules: Vec<Module>,
+    /// The folder of the last module, and the shape of its weight: labels and inputs.
+    folder: PathBuf,
+    shape: [usize; 2],
 }
 
 impl ModuleHead {
     /// The head of a layout, if its last module makes logits.
     pub(super) fn of(layout: &Layout) -> Option<Self> {
-        last(&layout.modules)?;
-        Some(Self { poolings: layout.pooling.clone()?, modules: layout.modules.clone() })
+        let (folder, config) = layout.scores()?;
+        Some(Self {
+            poolings: layout.pooling.clone()?,
+            modules: layout.modules.clone(),
+            folder: folder.to_owned(),
+            shape: [config.out_features, config.in_features],
+        })
     }
 
     /// The number of labels.
     pub(super) fn labels(&self) -> usize {
-        last(&self.modules).map_or(0, |(_, config)| config.out_features)
+        self.shape[0]
     }
 
     /// Loads the modules behind the transformer whose parameters these are.
@@ -47,20 +55,8 @@ impl ModuleHead {
         for module in &self.modules {
             head.push_module(backend, module, fingerprint)?;
         }
-        let mut norms = Vec::new();
-        if let Some((folder, config)) = last(&self.modules) {
-            let shape = [config.out_features, config.in_features];
-            norms = output_norms(&Parameters::open(folder)?.get("linear.weight", &shape)?);
-        }
+        let output_norms = output_norms(&Parameters::open(&self.folder)?.get("linear.weight", &self.shape)?);
         let (prefix, unexpected_tensors) = (parameters.prefix().to_owned(), parameters.unexpected());
-        Ok((head, FoundHead { output_norms: norms, prefix, unexpected_tensors }))
-    }
-}
-
-/// The last module, if it makes logits.
-fn last(modules: &[Module]) -> Option<(&Path, &DenseConfig)> {
-    match modules.last()? {
-        Module::Dense { folder, config } if config.gives_scores => Some((folder, config)),
-        _ => None,
+        Ok((head, FoundHead { output_norms, prefix, unexpected_tensors }))
     }
 }

@@ -530,6 +530,7 @@ fn what_no_architecture_has_is_refused_by_name() {
         ("llama", "num_attention_heads", json!(3), "3 heads"),
         ("mistral", "sliding_window", json!(0), "sliding_window is 0"),
         ("qwen3-local", "layer_types", json!(["full_attention"]), "1 layer_types for 3 layers"),
+        ("qwen3", "layer_types", json!(["full_attention", "linear_attention"]), "linear_attention"),
     ] {
         let copy = copy_of(name).set("config.json", key, value);
         let error = copy.error(&options("mean"));
