@@ -143,8 +143,8 @@ pub(super) const NOMIC_BERT_TRANSFORMERS: Names = Names {
     ..BERT
 };
 
-/// LLaMA, Mistral and Qwen2, whose names transformers gives to NomicBERT's layers, too. The first layer's norm
-/// is that of the embeddings.
+/// LLaMA, Mistral and Qwen2, whose names transformers gives to NomicBERT's layers, too. The first layer's
+/// norm is that of the embeddings.
 pub(super) const LLAMA: Names = Names {
     words: "embed_tokens",
     embedding_norm: "layers.0.input_layernorm",
