@@ -12,7 +12,20 @@ use toller_nn::{
 use toller_simd::Isa;
 
 /// (input width, output width): fused QKV, attention output, feed-forward up and down.
-const SHAPES: [(usize, usize); 4] = [(384, 1152), (384, 384), (384, 1536), (1536, 384)];
+const SHAPES: [(usize, usize); 12] = [
+    (384, 1152),
+    (384, 384),
+    (384, 1536),
+    (1536, 384),
+    (768, 2304),
+    (768, 768),
+    (768, 3072),
+    (3072, 768),
+    (1024, 3072),
+    (1024, 1024),
+    (1024, 4096),
+    (4096, 1024),
+];
 const ROUNDS: usize = 15;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

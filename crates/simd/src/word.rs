@@ -12,6 +12,15 @@ pub trait Word: Copy + Default {
     /// # Safety
     /// `from` is valid for reading sixteen words.
     unsafe fn load<S: Simd>(simd: S, from: *const Self) -> Self::Vector<S>;
+    /// Stores sixteen words.
+    ///
+    /// # Safety
+    /// `to` is valid for writing sixteen words.
+    #[inline(always)]
+    unsafe fn store<S: Simd>(simd: S, to: *mut Self, vector: Self::Vector<S>) {
+        // SAFETY: the caller guarantees room for sixteen words.
+        unsafe { to.cast::<[Self; LANES]>().write_unaligned(Self::to_array(simd, vector)) }
+    }
     /// A word in all lanes.
     fn splat<S: Simd>(simd: S, word: Self) -> Self::Vector<S>;
     /// Loads fewer than sixteen words; the other lanes are zero.

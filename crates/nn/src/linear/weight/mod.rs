@@ -16,7 +16,7 @@ pub(crate) use int8::Int8Weight;
 use std::ops::Range;
 
 use toller_simd::product::{Floats, Product, Sums};
-use toller_simd::tile::{AlignedBuffer, Epilogue, PANEL, Packed, Rows, multiply};
+use toller_simd::tile::{AlignedBuffer, Epilogue, PANEL, Packed, Rows, multiply, stride};
 use toller_simd::{self as simd, Isa, Kernel, LANES, Simd};
 
 use crate::Precision;
@@ -203,7 +203,7 @@ impl<W: Reduced, F: Finish> Kernel for Converted<'_, W, F> {
     fn run<S: Simd>(self, simd: S) {
         let Self { x, rows, weight, columns, values, finish } = self;
         let (packed, depth) = (weight.packed(), weight.depth());
-        let stride = packed.depth().next_multiple_of(LANES);
+        let stride = stride(packed.depth());
         values.grow(BLOCK.min(rows) * stride);
         let panels = &packed.panels()[columns.start * packed.depth()..];
         let mut finish = FinishConverted {
