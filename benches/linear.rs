@@ -1,5 +1,5 @@
-//! The linear layer of a MiniLM-size encoder against the crate `gemm` (what candle multiplies with), one
-//! thread, shapes of all-MiniLM-L6-v2. Run: `cargo bench --bench linear`.
+//! The linear layers of encoders against the crate `gemm` (what candle multiplies with), one thread. Run:
+//! `cargo bench --bench linear`.
 //!
 //! Floor: 2 * rows * in * out operations at two AVX-512 multiply-adds a cycle.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
@@ -11,7 +11,8 @@ use toller_nn::{
 };
 use toller_simd::Isa;
 
-/// (input width, output width): fused QKV, attention output, feed-forward up and down.
+/// (input width, output width): fused QKV, attention output, feed-forward up and down, of all-MiniLM-L6-v2,
+/// BERT-base and BERT-large.
 const SHAPES: [(usize, usize); 12] = [
     (384, 1152),
     (384, 384),
