@@ -6,7 +6,7 @@
 //! Cost model: depth * rows * columns / 16 multiply-adds; two a cycle is the floor.
 //!
 //! A slice of a block of rows and a slice of a panel fit into the second-level cache together. Between two
-//! slices, the sums of a block wait in memory: one load and one store of a sum for [`SLICE`] multiply-adds.
+//! slices, the sums of a block wait in memory.
 //!
 //! Every output is one chain of fused multiply-adds over the depth, in ascending order, whatever the tile's
 //! shape and the slices. So a row's result depends neither on its neighbours nor on the instruction set.
@@ -33,9 +33,9 @@ pub const PANEL: usize = 2 * LANES;
 /// 1 MiB that a server core has today.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// The most values of the depth that are multiplied at a time. Of 512, 768, 1,024 and 1,536 values, the first
-/// two are as fast for deep products, and 768 is the width of most models, which are then not divided.
-const SLICE: usize = 768;
+/// The most multiply-adds of a tile, in vectors, that are done in one slice of the depth: fewer, and the sums
+/// that wait in memory cost too much; more, and a panel leaves the cache. 768 values on AVX-512, 3,072 on AVX2.
+const SLICE: usize = 768 * 24;
 
 /// Bytes of a [`Product::Value`].
 const VALUE_BYTES: usize = 4;
@@ -104,7 +104,9 @@ impl Blocks {
     #[inline(always)]
     fn new<S: Simd, V>(rows: Rows<'_, V>, columns: usize) -> Self {
         // The rows of a single tile pass each panel once: no cache can help.
-        let longest = if rows.count() > S::TILE_ROWS { SLICE } else { rows.depth().max(1) };
+        let is_one_tile = rows.count() <= S::TILE_ROWS;
+        let longest =
+            if is_one_tile { rows.depth().max(1) } else { SLICE / (S::TILE_ROWS * S::TILE_VECTORS) };
         let slices = rows.depth().div_ceil(longest).max(1);
         let depth = rows.depth().div_ceil(slices).next_multiple_of(LANES).max(LANES);
         let tiles = (BLOCK_BYTES / (depth * VALUE_BYTES * S::TILE_ROWS)).max(2);
@@ -113,7 +115,9 @@ impl Blocks {
             depth,
             slices,
             // A copy pays where each value is used more than a few times.
-            copies: conflicts(rows.stride()) && rows.count() > CONFLICT_ROWS && columns >= 2 * PANEL,
+            copies: conflicts(rows.stride())
+                && rows.count().min(S::TILE_ROWS) > CONFLICT_ROWS
+                && columns >= 2 * PANEL,
         }
     }
 }

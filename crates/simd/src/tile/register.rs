@@ -109,9 +109,9 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
         let zero = Sum::<E>::splat(simd, Default::default());
         let mut sums = [[zero; VECTORS]; ROWS];
         if place.value > 0 {
-            for r in 0..ROWS {
-                for v in 0..VECTORS {
-                    sums[r][v] = Word::load(simd, waiting.add(r * PANEL + v * LANES));
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum = Word::load(simd, waiting.add(r * PANEL + v * LANES));
                 }
             }
         }
@@ -143,9 +143,9 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
             }
         }
         if !place.is_last {
-            for r in 0..ROWS {
-                for v in 0..VECTORS {
-                    Word::store(simd, waiting.add(r * PANEL + v * LANES), finished[r][v]);
+            for (r, sums) in finished.iter().enumerate() {
+                for (v, &sum) in sums.iter().enumerate() {
+                    Word::store(simd, waiting.add(r * PANEL + v * LANES), sum);
                 }
             }
             return;

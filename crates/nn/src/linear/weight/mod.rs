@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use toller_simd::product::{Floats, Product, Sums};
 use toller_simd::tile::{AlignedBuffer, Epilogue, PANEL, Packed, Rows, multiply, stride};
-use toller_simd::{self as simd, Isa, Kernel, LANES, Simd};
+use toller_simd::{self as simd, Isa, Kernel, Simd};
 
 use crate::Precision;
 use crate::cpu::Part;
