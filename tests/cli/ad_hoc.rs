@@ -38,6 +38,17 @@ fn words_are_searched_for_and_hits_are_shown() {
 }
 
 #[test]
+fn flags_of_runs_are_refused_at_the_prompt() {
+    let workspace = workspace();
+    for flag in ["--shard 1/4", "--tag x", "--output-format msmarco", "--tab-separated", "--max-passage"] {
+        let name = flag.split(' ').next().unwrap_or_default();
+        workspace
+            .toller(&format!("search --sparse index {flag}"))
+            .fails(2, &[&format!("{name} is for a run, and queries are typed here"), "give --queries"]);
+    }
+}
+
+#[test]
 fn hits_without_a_text_are_reported() {
     let workspace = workspace();
     workspace.write("wrong.tsv", "x\ttext\n");

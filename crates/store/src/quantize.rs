@@ -60,9 +60,10 @@ pub fn quantize(
     for part in &parts {
         let _lock = directory::lock(&part.directory)?;
         // Read it again: another process may have changed it before the lock.
-        let manifest = Manifest::read(&part.directory)?;
-        let mut part =
-            StorePart { manifest: manifest.unwrap_or_else(|| part.manifest.clone()), ..part.clone() };
+        let manifest = Manifest::read(&part.directory)?
+            .ok_or_else(|| StoreError::NotAStore { path: part.directory.clone() })?;
+        let mut part = StorePart { manifest, ..part.clone() };
+        part.check_complete()?;
         if codes == Codes::Int8 && !again && has_codes(&part)? {
             advance(part.manifest.count as usize);
         } else {

@@ -23,6 +23,18 @@ impl StorePart {
         self.manifest.spec.part.map_or(1, |part| part.index)
     }
 
+    /// Checks that all rows are written.
+    pub(crate) fn check_complete(&self) -> Result<(), StoreError> {
+        if self.manifest.complete {
+            return Ok(());
+        }
+        Err(StoreError::Incomplete {
+            path: self.directory.clone(),
+            rows_done: self.manifest.count,
+            rows_expected: self.manifest.spec.expected_rows(),
+        })
+    }
+
     /// In what another part of the same store differs that must not.
     fn differences(&self, other: &Self) -> Vec<Difference> {
         self.manifest.spec.differences(&other.manifest.spec, Agreement::Parts)
@@ -107,15 +119,7 @@ impl StoreStatus {
 /// The complete store, or all the parts of a store, at `path`.
 pub(crate) fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> {
     let store = inspect(path)?;
-    for StorePart { directory, manifest } in &store {
-        if !manifest.complete {
-            return Err(StoreError::Incomplete {
-                path: directory.clone(),
-                rows_done: manifest.count,
-                rows_expected: manifest.spec.expected_rows(),
-            });
-        }
-    }
+    store.iter().try_for_each(StorePart::check_complete)?;
     Ok(store)
 }
 

@@ -11,6 +11,7 @@ use super::max_passage::MaxPassageArgs;
 use super::paths::{Inputs, OutputPath};
 use super::replacing::OverwriteArgs;
 use crate::error::UsageError;
+use crate::flags::first_given;
 use crate::ui::Ui;
 
 /// The tag of a run unless another is given.
@@ -53,6 +54,17 @@ impl RunOutputArgs {
     /// Whether an output is named.
     pub fn is_given(&self) -> bool {
         self.output.is_some()
+    }
+
+    /// A flag that is given and has no effect without a run.
+    pub fn first_given(&self) -> Option<&'static str> {
+        first_given([
+            ("--tag", self.tag != TAG),
+            ("--output-format", self.output_format != RunLayout::Trec),
+            ("--tab-separated", self.tab_separated),
+            ("--max-passage", self.passages.max_passage().is_some()),
+            ("--overwrite", self.overwrite.is_given()),
+        ])
     }
 
     fn output(&self) -> Result<&OutputPath, UsageError> {

@@ -39,7 +39,7 @@ pub struct EvalArgs {
     statistics: StatisticsArgs,
 
     /// trec_eval's flag: judged queries that a run has not count as zero, which is always so
-    #[arg(short = 'c', hide = true)]
+    #[arg(short = 'c', hide = true, conflicts_with = "skip_missing")]
     complete: bool,
 
     /// Take trec_eval's own arguments, which are all that follow, and print what trec_eval 10 prints

@@ -24,7 +24,8 @@ pub(super) fn look_up(name: &str) -> Option<Name<'_>> {
     }
     declarations().find_map(|declaration| {
         let (family, parameter) = declaration.trec_eval.family?;
-        let values = name.strip_prefix(family)?.strip_prefix(['_', '.'])?;
+        let (head, rest) = name.split_at_checked(family.len())?;
+        let values = rest.strip_prefix(['_', '.']).filter(|_| head.eq_ignore_ascii_case(family))?;
         Some(Name::Family { declaration, parameter, values })
     })
 }

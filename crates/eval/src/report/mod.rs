@@ -74,7 +74,7 @@ pub struct Report {
 pub struct ReportOptions {
     /// Whether the values of each query are shown.
     pub per_query: bool,
-    /// Decimals, in tables and CSV.
+    /// Decimals, in tables.
     pub digits: usize,
 }
 

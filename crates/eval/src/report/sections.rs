@@ -5,6 +5,7 @@ use super::marks::{letter, marks};
 use super::rows::{ALL, Row, rows};
 use super::{Report, ReportOptions, format_p};
 use crate::compare::{PairComparison, Pairs, Test};
+use crate::exact;
 use crate::measure::Measure;
 use crate::stats::Correction;
 
@@ -145,11 +146,11 @@ fn note(report: &Report) -> String {
         (_, Correction::Holm) => "corrected by Holm's method",
         (_, Correction::BenjaminiHochberg) => "corrected by Benjamini and Hochberg's method",
     };
-    let alpha = format!("{:.4}", options.alpha());
+    // Without the noise of the subtraction.
+    let alpha = exact((options.alpha() * 1e12).round() / 1e12);
     format!(
-        "Letters name the runs that a value is significantly above: {}, p < {}, {corrected}.",
-        test.name(),
-        alpha.trim_end_matches('0')
+        "Letters name the runs that a value is significantly above: {}, p < {alpha}, {corrected}.",
+        test.name()
     )
 }
 

@@ -75,6 +75,11 @@ impl<'a, V> Rows<'a, V> {
         self.depth
     }
 
+    /// Where a row starts; the pointer may read those that follow, too.
+    pub(super) fn start(&self, row: usize) -> *const V {
+        self.values[row * self.stride..].as_ptr()
+    }
+
     /// Values from one row to the next.
     pub fn stride(&self) -> usize {
         self.stride

@@ -102,7 +102,7 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
     unsafe {
         let depth = rows.depth();
         // Loops, not closures: each would be compiled again for every tile.
-        let mut starts = [rows.row(row).as_ptr(); ROWS];
+        let mut starts = [rows.start(row); ROWS];
         for (r, start) in starts.iter_mut().enumerate() {
             *start = start.add(r.min(count - 1) * rows.stride());
         }

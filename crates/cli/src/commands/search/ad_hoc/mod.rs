@@ -31,6 +31,10 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
         let message = format!("{flag} is for queries with identifiers, and typed queries have none");
         return Err(UsageError::new(message, format!("leave {flag} out, or give --queries")).into());
     }
+    if let Some(flag) = args.shard.map(|_| "--shard").or(args.output.first_given()) {
+        let message = format!("{flag} is for a run, and queries are typed here");
+        return Err(UsageError::new(message, "give --queries FILE and --output RUN, or leave it out").into());
+    }
     if args.corpus.is_empty() && args.sources.bad_lines.skip_bad_lines {
         let message = "--skip-bad-lines is for --corpus, which is not given";
         return Err(UsageError::new(message, "leave it out").into());
