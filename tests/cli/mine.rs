@@ -283,6 +283,36 @@ fn positives_without_a_text_are_left_out() {
         .says(["warning: 1 relevant document missing from --corpus, for example \"d99\""]);
     let lines = workspace.lines("new");
     assert!(lines.len() == 1 && lines[0].contains("\"d2\"") && !lines[0].contains("d99"), "{lines:?}");
+    // The best positive is the best of those that have a text.
+    workspace.write("x.run", "q1 Q0 d99 1 9 x\nq1 Q0 d2 2 8 x\nq1 Q0 d1 3 7 x\n");
+    workspace.runs(&format!("{mine} best --positives 1"));
+    let lines = workspace.lines("best");
+    assert!(lines.len() == 1 && lines[0].contains("\"d2\"") && !lines[0].contains("d99"), "{lines:?}");
+}
+
+#[test]
+fn hits_and_queries_without_a_text_are_left_out() {
+    let workspace = workspace();
+    workspace.write("x.run", "q1 Q0 d98 1 9 x\nq1 Q0 d1 2 8 x\nq8 Q0 d1 1 1 x\n");
+    workspace.write("more", "q1 0 d2 1\nq8 0 d2 1\n");
+    let mine = "mine --run x.run --qrels more --corpus corpus.jsonl --choose top --negatives 1 --output";
+    for format in ["jsonl", "tevatron", "triplets", "rocketqa"] {
+        let mined = workspace.runs(&format!("{mine} {format} --queries q.tsv --format {format}"));
+        mined.says([
+            "warning: left out 1 query without a text, for example \"q8\"",
+            "warning: left out 1 hit without a text, for example \"d98\"",
+            "left out 0 without a positive",
+        ]);
+        let lines = workspace.lines(format);
+        assert!(lines.len() == 1 && lines[0].contains("first") && !lines[0].contains("d98"), "{lines:?}");
+    }
+    workspace.write("other.tsv", "q7\tseven?\n");
+    workspace
+        .toller(&format!("{mine} new --queries other.tsv --format tevatron"))
+        .fails(1, &["no query has a positive left", "hint: give --queries the texts of the judged queries"]);
+    // Identifiers need no texts.
+    workspace.runs(&format!("{mine} pairs --format pairs"));
+    assert_eq!(workspace.lines("pairs"), ["q1\td98", "q8\td1"]);
 }
 
 #[test]

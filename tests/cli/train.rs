@@ -167,6 +167,13 @@ fn the_best_model_on_a_dev_set_is_saved() {
     let last = workspace.runs(&format!("{still}-last {dev} --eval-every 3 --save-last"));
     assert!(!last.stderr.contains("saved the model of"), "{}", last.stderr);
 
+    // What patience ended is complete: no step follows.
+    let patient = format!("{still}-patient {dev} --eval-every 3 --patience 1");
+    workspace.runs(&patient);
+    let again = workspace.runs(&patient);
+    again.says(["out-patient is complete after 3 steps; nothing to do"]);
+    assert!(!again.stderr.contains("going on"), "{}", again.stderr);
+
     // Queries that are judged and not given count as zero.
     workspace.head("q.tsv", 5, "five.tsv");
     let fewer = dev.replace("q.tsv", "five.tsv");

@@ -80,11 +80,19 @@ fn is_settled(cache: &RepoCache, snapshot: &Snapshot) -> bool {
         .all(|file| snapshot.directory.join(file).is_file() || cache.is_known_absent(&snapshot.commit, file))
 }
 
-/// Whether the hub gave no answer, as opposed to a refusal.
+/// Whether the hub gave no answer, as opposed to a refusal. A proxy, or a page to log in, may answer in its
+/// place.
 fn is_silence(error: &ResolveError) -> bool {
     match error {
         ResolveError::Status { status, .. } => !matches!(status, 401 | 403 | 404),
-        error => matches!(error, ResolveError::Offline | ResolveError::Network { .. }),
+        error => matches!(
+            error,
+            ResolveError::Offline
+                | ResolveError::Network { .. }
+                | ResolveError::Answer { .. }
+                | ResolveError::Truncated { .. }
+                | ResolveError::Oversized { .. }
+        ),
     }
 }
 

@@ -143,6 +143,7 @@ pub(crate) fn mine(
             session.warn(first.to_string());
         }
         let mining = job.choose(&|read| session.progress("reading", read, None))?;
+        mining.left_out_without_text().for_each(|problem| session.warn(problem));
         mining.left_out_unscored("scores").for_each(|problem| session.warn(problem));
         if mining.queries() == 0 {
             return Err(Failed::invalid("no query of the run has a positive").hint(

@@ -14,7 +14,7 @@ use toller_files::{CompressedWriter, FileError};
 use toller_ir::{RunEntry, UnknownName};
 
 use crate::error::Failed;
-use crate::mappings::{Grade, Mapped};
+use crate::mappings::{Grade, Mapped, identifier};
 use crate::models::at_least_one;
 use crate::paths::{input, wrong_type};
 use crate::whole::whole;
@@ -136,11 +136,12 @@ impl Run {
     }
 
     fn __contains__(&self, query: &Bound<'_, PyAny>) -> bool {
-        query.extract::<&str>().is_ok_and(|query| self.run.queries.contains_key(query))
+        identifier(query).is_ok_and(|query| self.run.queries.contains_key(&query))
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, query: &str) -> PyResult<Bound<'py, PyDict>> {
-        let entries = self.run.queries.get(query).ok_or_else(|| PyKeyError::new_err(query.to_owned()))?;
+    fn __getitem__<'py>(&self, py: Python<'py>, query: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let query = identifier(query)?;
+        let entries = self.run.queries.get(&query).ok_or_else(|| PyKeyError::new_err(query))?;
         documents(py, entries)
     }
 
@@ -172,7 +173,7 @@ impl Run {
         query: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = query.extract::<&str>().ok().and_then(|query| self.run.queries.get(query));
+        let found = identifier(query).ok().and_then(|query| self.run.queries.get(&query));
         found.map_or(Ok(default), |entries| Ok(Some(documents(py, entries)?.into_any())))
     }
 
@@ -299,11 +300,12 @@ impl Qrels {
     }
 
     fn __contains__(&self, query: &Bound<'_, PyAny>) -> bool {
-        query.extract::<&str>().is_ok_and(|query| self.qrels.query(query).is_some())
+        identifier(query).is_ok_and(|query| self.qrels.query(&query).is_some())
     }
 
-    fn __getitem__(&self, query: &str) -> PyResult<&IndexMap<String, i32>> {
-        self.qrels.query(query).ok_or_else(|| PyKeyError::new_err(query.to_owned()))
+    fn __getitem__(&self, query: &Bound<'_, PyAny>) -> PyResult<&IndexMap<String, i32>> {
+        let query = identifier(query)?;
+        self.qrels.query(&query).ok_or_else(|| PyKeyError::new_err(query))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
@@ -332,7 +334,7 @@ impl Qrels {
         query: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = query.extract::<&str>().ok().and_then(|query| self.qrels.query(query));
+        let found = identifier(query).ok().and_then(|query| self.qrels.query(&query));
         found.map_or(Ok(default), |documents| Ok(Some(documents.into_pyobject(query.py())?.into_any())))
     }
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 import toller
@@ -60,6 +61,21 @@ def test_mappings() -> None:
     assert (qrels.get("q1"), qrels.get("q9"), qrels.get("q9", {})) == (grades["q1"], None, {})
     assert qrels.to_dict() == grades and qrels["q1"] == grades["q1"] and isinstance(qrels, Mapping)
     assert pickle.loads(pickle.dumps(qrels)) == qrels
+
+
+def test_integers_find_what_integers_made() -> None:
+    run = toller.Run({1: {2: 1.0}})  # type: ignore[dict-item]
+    qrels = toller.Qrels({1: {2: 1}})  # type: ignore[dict-item]
+    for query in (1, "1", np.int64(1)):
+        assert query in run and run[query] == run.get(query) == {"2": 1.0}
+        assert query in qrels and qrels[query] == qrels.get(query) == {"2": 1}
+    for mapping in (run, qrels):
+        with pytest.raises(KeyError, match="2"):
+            mapping[2]
+        with pytest.raises(TypeError):
+            mapping[1.0]  # type: ignore[index]
+        for other in (2, True, 1.0, None):
+            assert other not in mapping and mapping.get(other) is None  # type: ignore[call-overload]
 
 
 def test_mappings_are_taken(sparse: toller.SparseIndex) -> None:

@@ -90,8 +90,11 @@ def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:
         toller.mine(run, qrels, output, format="triplets")
     with pytest.raises(toller.InvalidArgument, match="no query of the run"):
         toller.mine(run, toller.Qrels({"q9": {"d1": 1}}), output)
-    with pytest.raises(toller.InvalidArgument, match="has no text"):
-        toller.mine(run, qrels, output, queries=QUERIES, corpus=ROWS[:3], format="tevatron")
+    with pytest.warns(UserWarning) as warned:
+        mined = toller.mine(run, qrels, tmp_path / "few", queries=QUERIES, corpus=ROWS[:3], format="tevatron")
+    assert any("2 relevant documents missing from corpus" in str(warning.message) for warning in warned)
+    # d4 and the positives of q2 have no text.
+    assert mined == toller.Mined(queries=1, left_out=2, short=1, positives=1, negatives=1)
     for bad in ({"depth": (0, 3)}, {"depth": (3, 2)}, {"negatives": 0}, {"choose": "best"}, {"format": "csv"}):
         with pytest.raises(toller.InvalidArgument):
             toller.mine(run, qrels, output, **bad)  # type: ignore[arg-type]

@@ -188,7 +188,7 @@ fn stage_scores(hits: &[Hit], stages: &[StageRankings], place: usize) -> Vec<Vec
 
 impl Systems {
     /// A system, if it is served.
-    fn get(&self, system: System) -> Result<Arc<dyn Searcher>, Failure> {
+    pub(crate) fn get(&self, system: System) -> Result<Arc<dyn Searcher>, Failure> {
         let found: Option<Arc<dyn Searcher>> = match system {
             System::Sparse => self.sparse.clone().map(|sparse| sparse as Arc<dyn Searcher>),
             System::Dense => self.dense.clone(),

@@ -132,7 +132,8 @@ impl Scorer {
         cut: Cut,
         deadline: Instant,
     ) -> Result<Vec<Tokens>, Failure> {
-        let cut = cut.of_pairs()?;
+        let has_pairs = inputs.iter().any(|input| matches!(input, Classified::Pair(..)));
+        let cut = if has_pairs { cut.of_pairs()? } else { cut };
         self.scheduler.check(deadline)?;
         let this = self.clone();
         on_texts(inputs.iter().map(Classified::bytes).sum(), move || {

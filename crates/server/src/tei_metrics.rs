@@ -79,7 +79,7 @@ impl TeiMetrics {
     }
 }
 
-/// Counts a response of TEI's routes.
+/// Counts a response of a route whose requests a model computes.
 pub(crate) async fn observe(State(app): State<Arc<App>>, response: Response) -> Response {
     if let Some(metrics) = &app.tei_metrics {
         if let Some(answered) = response.extensions().get::<Answered>() {

@@ -87,20 +87,21 @@ pub(crate) fn inspect(
     }
     task.check_settings(settings)?;
     let mut found = Inspected::default();
-    let (mut kept, mut problem) = (Vec::new(), None);
+    let (mut kept, mut first_problem) = (Vec::new(), None);
     let (mut least, mut largest) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut seen = HashSet::new();
     for first in (0..source.len()).step_by(AT_A_TIME) {
         let block = (first..source.len().min(first + AT_A_TIME)).into_par_iter();
         let noted: Vec<_> = block.map(|index| note(task, source, settings, index)).collect();
         for (index, noted) in (first..).zip(noted) {
-            let Noted { has_negatives, labels, is_contradictory, keys } = match noted {
-                Err(error @ TrainError::Example { .. }) if source.skips() => {
+            let Noted { has_negatives, labels, is_contradictory, keys } = match noted? {
+                Ok(noted) => noted,
+                Err(problem) if source.skips() => {
                     found.left_out += 1;
-                    problem.get_or_insert(error);
+                    first_problem.get_or_insert((index, problem));
                     continue;
                 }
-                noted => noted?,
+                Err(problem) => return Err(source.error(index, problem)),
             };
             kept.extend(u32::try_from(index));
             found.with_negatives += usize::from(has_negatives);
@@ -115,7 +116,8 @@ pub(crate) fn inspect(
         }
     }
     found.examples = kept.len();
-    if let Some(problem) = problem {
+    if let Some((index, problem)) = first_problem {
+        let problem = source.error(index, problem);
         if kept.is_empty() {
             return Err(problem);
         }
@@ -129,7 +131,14 @@ pub(crate) fn inspect(
     Ok(found)
 }
 
-fn note(task: &Task, source: &Source, settings: &Settings, index: usize) -> Result<Noted, TrainError> {
+/// Looks at an example. The inner error says why the task cannot learn from it. Its place takes long to find,
+/// and is that of the first only.
+fn note(
+    task: &Task,
+    source: &Source,
+    settings: &Settings,
+    index: usize,
+) -> Result<Result<Noted, String>, TrainError> {
     let example = source.get(index)?;
     let all = || example.positives.iter().chain(&example.negatives);
     let problem = match all().find(|candidate| !source.has_text(candidate)) {
@@ -140,7 +149,7 @@ fn note(task: &Task, source: &Source, settings: &Settings, index: usize) -> Resu
         None => task.problem(&example, settings),
     };
     if let Some(problem) = problem {
-        return Err(source.error(index, problem));
+        return Ok(Err(problem));
     }
     let has_negatives = settings.negatives > 0 && !example.negatives.is_empty();
     let label = task.label_of(&example.positives[0], true);
@@ -151,7 +160,7 @@ fn note(task: &Task, source: &Source, settings: &Settings, index: usize) -> Resu
     // An example that has a text twice shares it with no other.
     keys.sort_unstable();
     keys.dedup();
-    Ok(Noted { has_negatives, labels: (least, label), is_contradictory, keys })
+    Ok(Ok(Noted { has_negatives, labels: (least, label), is_contradictory, keys }))
 }
 
 impl Task {

@@ -10,6 +10,19 @@ pub(crate) struct Perturbed {
     tables: Vec<(usize, usize, Vec<f32>)>,
 }
 
+/// Refuses a perturbation where a tower that is trained keeps its word embeddings, as with a prefix.
+///
+/// # Errors
+/// [`TrainError::NoEffect`].
+pub(crate) fn check(model: &Model) -> Result<(), TrainError> {
+    let mut trained = model.towers().iter().enumerate().filter(|(index, _)| model.trains(*index));
+    if trained.any(|(_, tower)| tower.weights().words().is_none()) {
+        let reason = "word embeddings are not trained";
+        return Err(TrainError::NoEffect { setting: "perturb", reason });
+    }
+    Ok(())
+}
+
 impl Perturbed {
     /// Adds `epsilon * g / |g|` to the word embeddings of each tower that is trained, for its gradient g.
     pub(crate) fn new(model: &mut Model, gradients: &[Gradients], epsilon: f64) -> Result<Self, TrainError> {

@@ -22,7 +22,7 @@ use crate::log::Log;
 use crate::model::Model;
 use crate::network::Gradients;
 use crate::optimizer::{Moments, global_norm};
-use crate::perturb::Perturbed;
+use crate::perturb::{self, Perturbed};
 use crate::save::{self, write};
 use crate::settings::{Length, Settings};
 use crate::task::Task;
@@ -161,6 +161,9 @@ impl Trainer {
         settings: Settings,
         output: &Path,
     ) -> Result<Self, TrainError> {
+        if settings.perturbation.is_some() {
+            perturb::check(&model)?;
+        }
         let inspected = lesson.inspect(&settings)?;
         let per_epoch = lesson.len() / settings.batch_size.max(1);
         if per_epoch == 0 {
@@ -230,6 +233,12 @@ impl Trainer {
         self.total
     }
 
+    /// Whether no step is left: all are done, or the evaluations have not become better for too long.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.step == self.total || self.is_stale()
+    }
+
     /// What the examples are, except for a token classifier.
     #[must_use]
     pub fn inspected(&self) -> Option<&Inspected> {
@@ -274,7 +283,7 @@ impl Trainer {
     ) -> Result<Ending, TrainError> {
         loop {
             let is_evaluated = self.evaluate(stop, &mut on_report)?;
-            let ends = is_evaluated && (self.step == self.total || self.is_stale());
+            let ends = is_evaluated && self.is_over();
             let stops = !ends && stop.load(Ordering::Relaxed);
             let is_best = self.best().is_some_and(|best| best.step == self.step);
             let every = self.settings.save_every;

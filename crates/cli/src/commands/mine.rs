@@ -350,11 +350,13 @@ fn mine(
         let documents = counted(*count, "relevant document");
         ui.warning(format!("{documents} missing from --corpus, for example {first:?}"));
     }
+    mining.left_out_without_text().for_each(|problem| ui.warning(problem));
     mining.left_out_unscored("--scores").for_each(|problem| ui.warning(problem));
     if mining.queries() == 0 {
-        let hint = match mining.missing {
-            Some(_) => "give --corpus the collection that was judged",
-            None => "give --scores of relevant documents, or lower --min-positive-score",
+        let hint = match (&mining.queries_without_text, &mining.missing) {
+            (Some(_), _) => "give --queries the texts of the judged queries",
+            (None, Some(_)) => "give --corpus the collection that was judged",
+            (None, None) => "give --scores of relevant documents, or lower --min-positive-score",
         };
         return Err(Remedied::new("no query has a positive left", hint).into());
     }
@@ -391,10 +393,13 @@ fn report(args: &MineArgs, mining: &Mining<'_>, missing: usize, ui: &Ui) -> crat
         ui.warning(format!("fewer than {wanted} in these ranks for {short} of {all}{none}"));
     }
     let output = args.output.display().to_string();
+    // A warning has told those without a text.
+    let without_text = mining.queries_without_text.as_ref().map_or(0, |(count, _)| *count);
     ui.status(format!(
-        "mined {} for {} in {output}; left out {left_out} without a positive",
+        "mined {} for {} in {output}; left out {} without a positive",
         counted(negatives, "negative"),
-        counted(queries, "query")
+        counted(queries, "query"),
+        left_out - without_text
     ));
     ui.json(|| {
         serde_json::json!({

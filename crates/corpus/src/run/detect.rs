@@ -1,6 +1,6 @@
 //! The formats of runs, and their detection.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Read};
 use std::path::Path;
 
@@ -125,6 +125,20 @@ pub fn is_trec_run(path: &Path) -> bool {
         .is_ok_and(|_| str::from_utf8(&line).is_ok_and(is_hit))
 }
 
+/// Whether lines are certainly hits in MS MARCO's or Tevatron's format: the third of three columns is a rank
+/// or a score. A query has each document once, unlike the positive of its triples.
+#[must_use]
+pub fn are_three_column_hits(lines: &[&str]) -> bool {
+    let mut seen = HashSet::new();
+    let are_hits = lines.iter().all(|line| {
+        let mut cells = [""; 3];
+        let width = tabs_or_spaces(line, &mut cells);
+        let [query, document, value] = cells;
+        width == 3 && parse_score(value).is_some() && seen.insert((query, document))
+    });
+    !lines.is_empty() && are_hits && three_columns(lines).is_some()
+}
+
 /// The third column of MS MARCO's runs are the ranks 1 to n of each query, in any order. A fraction, an
 /// exponent or a sign shows scores, and so do integers that fall, but not by one each. Anything else could be
 /// either: the ranks of a part of a file are not 1 to n, and scores that fall to 1 by one may be made of
@@ -160,7 +174,7 @@ fn three_columns(lines: &[&str]) -> Option<RunFormat> {
 
 #[cfg(test)]
 mod tests {
-    use super::{RunFormat, three_columns};
+    use super::{RunFormat, are_three_column_hits, three_columns};
 
     #[test]
     fn ranks_and_scores_are_told_apart() {
@@ -180,5 +194,15 @@ mod tests {
         assert_eq!(detect(&[("1", "2"), ("2", "2")]), None);
         assert_eq!(detect(&[("1", "3"), ("1", "2"), ("1", "1")]), None);
         assert_eq!(detect(&[("1", "70"), ("1", "3"), ("1", "12")]), None);
+    }
+
+    #[test]
+    fn hits_are_told_from_triples() {
+        for hits in [&["1\ta\t1", "1\tb\t2"][..], &["1\ta\t2.5", "2\ta\t-1"], &["1 a 30", "1 b 20"]] {
+            assert!(are_three_column_hits(hits), "{hits:?}");
+        }
+        for triples in [&[""; 0][..], &["1\tp\ta"], &["1\t7\t30", "1\t7\t20"], &["1\t7\t30", "2\t8\t20"]] {
+            assert!(!are_three_column_hits(triples), "{triples:?}");
+        }
     }
 }

@@ -12,7 +12,7 @@ mod reader;
 mod score;
 mod writer;
 
-pub use detect::{PARTIAL_RUN, RunFormat, is_trec_run};
+pub use detect::{PARTIAL_RUN, RunFormat, are_three_column_hits, is_trec_run};
 pub use dpr::{DprResult, read_dpr_results};
 pub use lines::RunLayout;
 pub(crate) use lines::{check_writable, holds_white_space};

@@ -121,6 +121,15 @@ fn a_part_that_other_software_cached_is_completed() {
     assert_eq!(source.unwrap().directory, snapshot);
     assert!(events.iter().any(|event| event.starts_with("unconfirmed")), "{events:?}");
 
+    // A page to log in answers instead of the hub, and then a connection breaks.
+    for mood in [Mood::Portal, Mood::Dies { file: "modules.json", times: usize::MAX }] {
+        hub.set(mood.clone());
+        let (source, events) = resolve("org/model", &options);
+        assert_eq!(source.unwrap().directory, snapshot, "{mood:?}");
+        assert!(events.iter().any(|event| event.starts_with("unconfirmed")), "{mood:?} {events:?}");
+    }
+
+    hub.set(Mood::Good);
     resolve("org/model", &options).0.unwrap();
     assert_eq!(tree(&snapshot), NEEDED);
     assert!(!hub.downloaded().contains(&"model.safetensors".to_owned()));

@@ -19,6 +19,12 @@ pub struct Mining<'a> {
     /// The number of relevant documents that are not in the collection, and the first. They are not
     /// positives where texts are written.
     pub missing: Option<(usize, String)>,
+    /// The number of hits that are not in the collection, so that they are not negatives where texts are
+    /// written, and the first.
+    pub hits_without_text: Option<(usize, String)>,
+    /// The number of queries with a positive that have no text, so that they are left out where texts are
+    /// written, and the first.
+    pub queries_without_text: Option<(usize, String)>,
     /// The number of hits that the reranker has not scored, so that they are not negatives, and the first.
     pub unscored: Option<(usize, String)>,
     /// The number of relevant documents that it has not scored, so that they are not positives, and the
@@ -38,13 +44,13 @@ pub(super) struct Chosen<'a> {
 }
 
 impl Mining<'_> {
-    /// The number of queries that have a positive.
+    /// The number of queries that are written: they have a positive.
     #[must_use]
     pub fn queries(&self) -> usize {
         self.chosen.len()
     }
 
-    /// The number of queries without a positive, which are left out.
+    /// The number of queries that are left out, without a positive or a text.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.job.hits.len() - self.chosen.len()
@@ -73,6 +79,16 @@ impl Mining<'_> {
     #[must_use]
     pub fn negatives(&self) -> usize {
         self.chosen.iter().map(|(_, chosen)| chosen.negatives.len()).sum()
+    }
+
+    /// What is left out since it has no text, in words.
+    pub fn left_out_without_text(&self) -> impl Iterator<Item = String> {
+        let without = [("query", &self.queries_without_text), ("hit", &self.hits_without_text)];
+        let problem = |(what, without): (&str, &Option<(usize, String)>)| {
+            let (count, first) = without.as_ref()?;
+            Some(format!("left out {} without a text, for example {first:?}", counted(*count, what)))
+        };
+        without.into_iter().filter_map(problem)
     }
 
     /// What is left out since the reranker has not scored it, in words. `scores` is the name of its runs.

@@ -78,15 +78,21 @@ impl<'a> MineJob<'a> {
         let unscored_positives =
             count(judged.iter().flat_map(|(_, relevant)| relevant.unscored.iter().copied()));
         judged.retain(|(_, relevant)| !relevant.positives.is_empty());
+        let has_text =
+            |query: &QueryHits| !self.writes_queries() || self.queries.contains_key(&query.query_id);
+        let without = judged.iter().filter(|(query, _)| !has_text(query));
+        let queries_without_text = count(without.map(|(query, _)| query.query_id.as_str()));
+        judged.retain(|(query, _)| has_text(query));
         let unscored = self.unscored(&judged);
         if judged.is_empty() {
             let (chosen, passages, skipped) = (Vec::new(), HashMap::new(), SkipReport::default());
-            let missing = None;
             return Ok(Mining {
                 job: *self,
                 chosen,
                 passages,
-                missing,
+                missing: None,
+                hits_without_text: None,
+                queries_without_text,
                 unscored,
                 unscored_positives,
                 skipped,
@@ -97,12 +103,14 @@ impl<'a> MineJob<'a> {
         let wanted = relevant().chain(retrieved).collect();
         let (texts, skipped) = self.documents(&wanted, on_read, |passage| TextKey::of(&passage.text))?;
         let missing = count(relevant().filter(|id| self.collection.is_some() && !texts.contains_key(*id)));
-        // A file with texts can hold no other positives.
-        if self.format.needs_texts() || self.format.holds_texts() && self.collection.is_some() {
+        let mut hits_without_text = None;
+        // A file with texts can hold no other positives and negatives.
+        if self.writes_texts() {
             judged
                 .iter_mut()
                 .for_each(|(_, relevant)| relevant.positives.retain(|id| texts.contains_key(*id)));
             judged.retain(|(_, relevant)| !relevant.positives.is_empty());
+            hits_without_text = self.hits_without_text(&judged, &texts);
         }
         let choose = |(query, relevant)| (query, self.choose_negatives(query, relevant, &texts));
         let chosen: Vec<(&QueryHits, Chosen<'a>)> = judged.into_iter().map(choose).collect();
@@ -116,7 +124,27 @@ impl<'a> MineJob<'a> {
             }
             (passages, _) = self.documents(&wanted, on_read, |passage| passage)?;
         }
-        Ok(Mining { job: *self, chosen, passages, missing, unscored, unscored_positives, skipped })
+        Ok(Mining {
+            job: *self,
+            chosen,
+            passages,
+            missing,
+            hits_without_text,
+            queries_without_text,
+            unscored,
+            unscored_positives,
+            skipped,
+        })
+    }
+
+    /// Whether the file has the texts of its passages.
+    fn writes_texts(&self) -> bool {
+        self.format.needs_texts() || self.format.holds_texts() && self.collection.is_some()
+    }
+
+    /// Whether the file has the texts of its queries, too.
+    fn writes_queries(&self) -> bool {
+        self.format.needs_texts() || self.writes_texts() && !self.queries.is_empty()
     }
 
     fn documents<T>(
@@ -132,7 +160,8 @@ impl<'a> MineJob<'a> {
     }
 
     /// Chooses negatives for a query: nothing relevant, nothing that has the text of a relevant document, as
-    /// far as `texts` knows, and nothing with a score that the rule does not allow.
+    /// far as `texts` knows, nothing with a score that the rule does not allow, and in a file with texts
+    /// nothing without one.
     fn choose_negatives(
         &self,
         query: &QueryHits,
@@ -142,7 +171,7 @@ impl<'a> MineJob<'a> {
         let ids: HashSet<&str> = relevant.all.iter().copied().collect();
         let keys: HashSet<TextKey> = relevant.all.iter().filter_map(|id| texts.get(*id)).copied().collect();
         let is_relevant = |id: &str| ids.contains(id) || texts.get(id).is_some_and(|key| keys.contains(key));
-        let positives = relevant.positives;
+        let positives = relevant.into_best(query, self.positives);
         let bounds = self.scored.map(|Scored { scores, rule }| {
             let of_positives = positives.iter().filter_map(|id| scores.get(&query.query_id, id));
             (scores, rule.negatives(of_positives))
@@ -154,9 +183,24 @@ impl<'a> MineJob<'a> {
         };
         let count = self.selection.count.with_positives(positives.len());
         let ranking = query.hits.iter().map(|hit| (hit.rank, hit.id.as_str()));
-        let may_be_taken = |id: &str| !is_relevant(id) && is_allowed(id);
+        let can_be_written = |id: &str| !self.writes_texts() || texts.contains_key(id);
+        let may_be_taken = |id: &str| !is_relevant(id) && is_allowed(id) && can_be_written(id);
         let negatives = self.selection.choose(&query.query_id, count, ranking, may_be_taken);
         Chosen { positives, negatives }
+    }
+
+    /// The number of hits in the ranks of negatives that are not relevant and have no text, and the first.
+    fn hits_without_text(
+        &self,
+        judged: &[(&'a QueryHits, Relevant<'a>)],
+        texts: &HashMap<String, TextKey>,
+    ) -> Option<(usize, String)> {
+        let ranks = &self.selection.ranks;
+        count(judged.iter().flat_map(|(query, relevant)| {
+            let hits = query.hits.iter().filter(move |hit| ranks.contains(&hit.rank));
+            let ids = hits.map(|hit| hit.id.as_str());
+            ids.filter(move |id| !texts.contains_key(*id) && !relevant.all.contains(id))
+        }))
     }
 
     /// The number of hits without a reranker's score that are not relevant, and the first.

@@ -11,8 +11,7 @@ use super::{MineJob, QueryHits};
 pub(super) struct Relevant<'a> {
     /// All of them: none is ever a negative.
     pub(super) all: Vec<&'a str>,
-    /// Those that are taken for positives: in the order of the judgments, then by rank; or if there are more
-    /// than wanted, by rank.
+    /// Those that are taken for positives, in the order of the judgments, then by rank.
     pub(super) positives: Vec<&'a str>,
     /// Those that a reranker has not scored, so that they are not positives.
     pub(super) unscored: Vec<&'a str>,
@@ -35,13 +34,19 @@ impl<'a> Relevant<'a> {
             let is_kept = |id: &&str| score(id).is_some_and(|score| scored.rule.keeps_positive(score));
             kept = all.iter().copied().filter(is_kept).collect();
         }
-        if let Some(most) = job.positives.filter(|most| *most < kept.len()) {
+        Self { all, positives: kept, unscored }
+    }
+
+    /// The positives; if there are more than `most`, those with the best ranks.
+    pub(super) fn into_best(self, query: &QueryHits, most: Option<usize>) -> Vec<&'a str> {
+        let mut best = self.positives;
+        if let Some(most) = most.filter(|most| *most < best.len()) {
             let ranks: HashMap<&str, usize> =
                 query.hits.iter().map(|hit| (hit.id.as_str(), hit.rank)).collect();
-            kept.sort_by_key(|id| ranks.get(id).copied().unwrap_or(usize::MAX));
-            kept.truncate(most);
+            best.sort_by_key(|id| ranks.get(*id).copied().unwrap_or(usize::MAX));
+            best.truncate(most);
         }
-        Self { all, positives: kept, unscored }
+        best
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toller_ir::{Passage, in_words_of_json};
 use toller_pipeline::best_part;
 
-use super::search::{NamedHit, matching, passages_if_served, read, run};
+use super::search::{NamedHit, check, matching, passages_if_served, read, run};
 use crate::app::App;
 use crate::body::{Body, Deadline};
 use crate::collection::{Asked, System};
@@ -191,6 +191,7 @@ async fn search(app: &Arc<App>, deadline: Deadline, asked: SearchArguments) -> R
     }
     let rerank = asked.rerank.unwrap_or(collection.has_reranker());
     let queries = [asked.query];
+    check(app, &queries, "k", k)?;
     let asked = Asked { system, k, filter: None };
     let (mut hits, _) = run(app, &collection, asked, rerank, &queries, deadline.0).await?;
     let hits = hits.pop().unwrap_or_default();

@@ -60,13 +60,14 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(tei::embed::similarity))
         .routes(routes!(tei::score::predict))
         .routes(routes!(tei::score::rerank))
-        .routes(routes!(tei::tokens::tokenize))
-        .routes(routes!(tei::tokens::decode))
-        .routes(routes!(tei::info::info))
         .route("/", task.clone())
         // The same by the name that SageMaker asks for.
         .route("/invocations", task)
-        .layer(map_response_with_state(app.clone(), tei_metrics::observe));
+        .layer(map_response_with_state(app.clone(), tei_metrics::observe))
+        // No model computes for these, so their failures are not among those of its requests.
+        .routes(routes!(tei::tokens::tokenize))
+        .routes(routes!(tei::tokens::decode))
+        .routes(routes!(tei::info::info));
     let openai = OpenApiRouter::new()
         .routes(routes!(openai::embeddings))
         .route("/embeddings", post(openai::embeddings))

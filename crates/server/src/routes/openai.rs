@@ -46,6 +46,21 @@ pub(super) struct EmbeddingsRequest {
     truncate: Option<Truncate>,
     /// -1 to cut texts that are too long. A field of vLLM's.
     truncate_prompt_tokens: Option<i64>,
+    /// Not supported: texts have no context of each other. A field of Jina's.
+    late_chunking: Option<bool>,
+    /// Not supported: a text has one vector. A field of Jina's.
+    return_multivector: Option<bool>,
+}
+
+impl EmbeddingsRequest {
+    /// Refuses what would give other vectors.
+    fn check_supported(&self) -> Result<(), Failure> {
+        let fields = [("late_chunking", self.late_chunking), ("return_multivector", self.return_multivector)];
+        match fields.into_iter().find(|(_, asked)| *asked == Some(true)) {
+            None => Ok(()),
+            Some((field, _)) => Err(Failure::of_shape(format!("`{field}` is not supported; leave it out"))),
+        }
+    }
 }
 
 /// How vectors are written.
@@ -119,6 +134,7 @@ pub(super) async fn embeddings(
 ) -> Result<Response, Failure> {
     let started = Instant::now();
     let (embedder, model) = app.embedder_named(request.model.as_deref())?;
+    request.check_supported()?;
     let role = request.input_type.or(request.task).or(request.prompt_name);
     let role = embedder.role(role.as_deref())?;
     let output = output(embedder, role, request.normalized.or(request.normalize), request.dimensions)?;

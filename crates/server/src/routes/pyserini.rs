@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::search::{K, NamedHit, check_k, passages_if_served, read, run};
+use super::search::{K, NamedHit, check, passages_if_served, read, run};
 use crate::app::App;
 use crate::body::{Deadline, InPath, Parameters};
 use crate::collection::{Asked, System};
@@ -22,13 +23,40 @@ pub(super) struct Asking {
     query: String,
     /// Hits.
     #[param(minimum = 1)]
+    #[serde(default, deserialize_with = "number")]
     hits: Option<usize>,
     /// Whether documents are objects; else their texts.
+    #[serde(default, deserialize_with = "truth")]
     parse: Option<bool>,
     /// The server's own: a request cannot choose it.
     k1: Option<f32>,
     /// The server's own: a request cannot choose it.
     b: Option<f32>,
+}
+
+/// How a document is read.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Reading {
+    /// Whether the document is an object; else its text.
+    #[serde(default, deserialize_with = "truth")]
+    parse: Option<bool>,
+}
+
+/// A number. Forms send nothing for the default.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let given = String::deserialize(deserializer)?;
+    if given.is_empty() { Ok(None) } else { given.parse().map(Some).map_err(D::Error::custom) }
+}
+
+/// Whether something is so, as JSON or Python writes it.
+fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    match String::deserialize(deserializer)?.to_ascii_lowercase().as_str() {
+        "" => Ok(None),
+        "true" => Ok(Some(true)),
+        "false" => Ok(Some(false)),
+        _ => Err(D::Error::custom("neither true nor false")),
+    }
 }
 
 /// What was found.
@@ -109,9 +137,9 @@ pub(super) async fn search(
         return Err(Failure::invalid(message));
     }
     let k = asking.hits.unwrap_or(K);
-    check_k(&app, "hits", k)?;
-    let asked = Asked { system, k, filter: None };
     let queries = [asking.query];
+    check(&app, &queries, "hits", k)?;
+    let asked = Asked { system, k, filter: None };
     let (mut hits, _) = run(&app, &collection, asked, false, &queries, deadline).await?;
     let hits = hits.pop().unwrap_or_default();
     let parse = asking.parse.unwrap_or(true);
@@ -143,15 +171,17 @@ pub(super) struct Fetched {
     path = "/v1/{index}/doc/{docid}",
     operation_id = "pyserini_document",
     tag = "Pyserini",
-    params(("index" = System, Path), ("docid" = String, Path)),
+    params(("index" = System, Path), ("docid" = String, Path), Reading),
     responses((status = 200, body = Fetched), OwnFailures)
 )]
 pub(super) async fn document(
     State(app): State<Arc<App>>,
     InPath((index, docid)): InPath<(String, String)>,
+    Parameters(reading): Parameters<Reading>,
 ) -> Result<Json<Fetched>, Failure> {
-    system(&index)?;
+    let (system, collection) = (system(&index)?, app.collection()?);
+    collection.systems.get(system)?;
     let found = read(&app, docid.clone()).await?;
-    let doc = Doc::new(true, found.id, found.title, found.text);
+    let doc = Doc::new(reading.parse.unwrap_or(true), found.id, found.title, found.text);
     Ok(Json(Fetched { api: "v1", index, docid, doc }))
 }

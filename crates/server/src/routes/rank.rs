@@ -1,14 +1,17 @@
 //! Reranking in the shapes of Cohere and Jina.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::openai::Usage;
+use super::tei::Timing;
 use super::tei::score::best_first;
 use super::truncation::{Truncate, cut};
 use crate::app::App;
@@ -24,6 +27,7 @@ pub(super) struct RankRequest {
     pub(super) query: String,
     pub(super) documents: Vec<Document>,
     /// Documents of the answer, the best; `null` for all.
+    #[schema(minimum = 1)]
     pub(super) top_n: Option<usize>,
     /// Whether the answer has the documents.
     pub(super) return_documents: Option<bool>,
@@ -59,6 +63,15 @@ struct RankedDocuments {
     /// The texts of all documents in their order, if they are to be returned.
     texts: Vec<String>,
     usage: Usage,
+    timing: Timing,
+}
+
+/// Refuses a number that leaves nothing, which a request gives in `field`.
+pub(super) fn at_least_one(field: &str, number: Option<usize>) -> Result<(), Failure> {
+    match number {
+        Some(0) => Err(Failure::of_shape(format!("`{field}` is at least 1"))),
+        _ => Ok(()),
+    }
 }
 
 async fn rank(
@@ -66,12 +79,12 @@ async fn rank(
     Deadline(deadline): Deadline,
     request: RankRequest,
 ) -> Result<RankedDocuments, Failure> {
+    let started = Instant::now();
     let (scorer, model) = app.scorer_named(request.model.as_deref())?;
     app.check_count("documents", request.documents.len())?;
     let most = scorer.model().max_length();
-    if request.max_tokens_per_doc == Some(0) {
-        return Err(Failure::of_shape("`max_tokens_per_doc` is at least 1"));
-    }
+    at_least_one("top_n", request.top_n)?;
+    at_least_one("max_tokens_per_doc", request.max_tokens_per_doc)?;
     if request.rank_fields.is_some_and(|fields| fields != ["text"]) {
         return Err(Failure::of_shape("`rank_fields` other than `text` are not supported"));
     }
@@ -79,15 +92,16 @@ async fn rank(
         Document::Text(text) | Document::Object { text } => text,
     };
     let texts: Vec<String> = request.documents.into_iter().map(text).collect();
+    let mut timing = Timing::new(started, texts.iter().map(|text| text.chars().count()).sum());
     let cut = cut(&app.limits, request.truncate, request.truncate_prompt_tokens, most)?;
     let returned = if request.return_documents == Some(true) { texts.clone() } else { Vec::new() };
     let pairs = scorer.pairs(request.query, texts, request.max_tokens_per_doc, cut, deadline).await?;
     let usage = Usage::of(&pairs);
-    app.metrics.given("score", pairs.len(), usage.tokens());
-    let logits = scorer.logits(pairs, deadline).await?.outputs.concat();
+    timing.tokenized(app, ("score", scorer.model().compute()), &pairs);
+    let logits = timing.take(scorer.logits(pairs, deadline).await?).concat();
     let mut ranked = best_first(&scorer.model().shares_of(&logits));
     ranked.truncate(request.top_n.unwrap_or(usize::MAX));
-    Ok(RankedDocuments { model: model.to_owned(), ranked, texts: returned, usage })
+    Ok(RankedDocuments { model: model.to_owned(), ranked, texts: returned, usage, timing })
 }
 
 /// An answer in Cohere's shape.
@@ -174,21 +188,22 @@ pub(super) async fn jina(
     State(app): State<Arc<App>>,
     deadline: Deadline,
     Body(request): Body<RankRequest>,
-) -> Result<Json<JinaRanking>, Failure> {
+) -> Result<Response, Failure> {
     in_jinas_shape(&app, deadline, request).await
 }
 
-/// Ranks documents in Jina's shape.
+/// Ranks documents in Jina's shape. TEI's route answers so, too, with its headers.
 pub(super) async fn in_jinas_shape(
     app: &Arc<App>,
     deadline: Deadline,
     request: RankRequest,
-) -> Result<Json<JinaRanking>, Failure> {
+) -> Result<Response, Failure> {
     let mut found = rank(app, deadline, request).await?;
     let result = |(index, relevance_score)| {
         let document = found.texts.get_mut(index).map(|text| JinaDocument { text: std::mem::take(text) });
         JinaResult { index, relevance_score, document }
     };
     let results = found.ranked.into_iter().map(result).collect();
-    Ok(Json(JinaRanking { model: found.model, object: "list", usage: found.usage, results }))
+    let answer = JinaRanking { model: found.model, object: "list", usage: found.usage, results };
+    Ok(found.timing.answer(answer))
 }

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use toller_ir::{Filter, Passage, Query};
+use toller_ir::{Filter, Passage, Query, Role};
 use toller_pipeline::{DocumentLists, QueryFilter, best_part, matched_words};
 use toller_sparse::Explanation;
 use utoipa::ToSchema;
@@ -155,8 +155,14 @@ pub(super) struct NamedHit {
     before: Vec<StageScore>,
 }
 
-/// Refuses a number of hits, which a request gives in `field`.
-pub(super) fn check_k(app: &App, field: &str, k: usize) -> Result<(), Failure> {
+/// Refuses queries, or a number of hits, which a request gives in `field`.
+pub(super) fn check(app: &App, queries: &[String], field: &str, k: usize) -> Result<(), Failure> {
+    app.check_count("query", queries.len())?;
+    queries.iter().try_for_each(|query| check_query(query))?;
+    check_k(app, field, k)
+}
+
+fn check_k(app: &App, field: &str, k: usize) -> Result<(), Failure> {
     let most = app.limits.k;
     if (1..=most).contains(&k) {
         return Ok(());
@@ -164,7 +170,7 @@ pub(super) fn check_k(app: &App, field: &str, k: usize) -> Result<(), Failure> {
     Err(Failure::invalid(format!("`{field}` is {k}; it is from 1 to {most}")))
 }
 
-/// Checks and searches.
+/// Searches for what [`check`] accepts.
 pub(super) async fn run(
     app: &App,
     collection: &Arc<Collection>,
@@ -173,21 +179,16 @@ pub(super) async fn run(
     queries: &[String],
     deadline: Instant,
 ) -> Result<(Vec<Vec<NamedHit>>, Answer<Found>), Failure> {
-    app.check_count("query", queries.len())?;
-    queries.iter().try_for_each(|query| check_query(query))?;
-    check_k(app, "k", asked.k)?;
-    if rerank && !app.limits.truncate {
-        // The reranker finds out late that a query is too long.
-        let (scorer, queries) = (app.scorer()?.clone(), queries.to_vec());
-        on_texts(queries.iter().map(String::len).sum(), move || {
-            for (place, query) in queries.iter().enumerate() {
-                scorer.model().tokenize_pair(query, "a").map_err(|error| of_text(place, &error))?;
-            }
-            Ok(())
-        })
-        .await?;
-    }
     let system = asked.system;
+    collection.systems.get(system)?;
+    if rerank && !collection.has_reranker() {
+        app.scorer()?;
+        let message = "hits cannot be reranked: the server was started without the collection's texts";
+        return Err(Failure::new(Reason::NotServed, message));
+    }
+    if !app.limits.truncate {
+        check_lengths(app, system, rerank, queries).await?;
+    }
     let queries = queries.iter().map(|text| Query { text: text.clone(), ..Query::default() }).collect();
     let mut answer = collection.search(asked, rerank, queries, deadline).await?;
     let collection = collection.clone();
@@ -202,6 +203,38 @@ pub(super) async fn run(
         Ok((hits, answer))
     };
     if count <= NAMED_AT_ONCE { named() } else { blocking(named).await }
+}
+
+/// Refuses queries that are too long for a model. The encoder would cut them, and the reranker finds out late.
+async fn check_lengths(app: &App, system: System, rerank: bool, queries: &[String]) -> Result<(), Failure> {
+    let encoder = match system {
+        System::Sparse => None,
+        System::Dense | System::Hybrid => app.embedder().ok().cloned(),
+    };
+    let scorer = if rerank { Some(app.scorer()?.clone()) } else { None };
+    if encoder.is_none() && scorer.is_none() {
+        return Ok(());
+    }
+    let queries = queries.to_vec();
+    on_texts(queries.iter().map(String::len).sum(), move || {
+        for (place, query) in queries.iter().enumerate() {
+            if let Some(encoder) = &encoder {
+                let tower = encoder.tower(Role::Query);
+                let found = tower.tokenize_cut(query, None);
+                let (_, is_cut) = found.map_err(|error| of_text(place, &error))?;
+                if is_cut {
+                    let most = tower.max_length();
+                    let message = format!("query {place} has more than the model's {most} tokens");
+                    return Err(Failure::invalid(format!("{message}, and this server cuts no query")));
+                }
+            }
+            if let Some(scorer) = &scorer {
+                scorer.model().tokenize_pair(query, "a").map_err(|error| of_text(place, &error))?;
+            }
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// The hits of queries, with the scores of `toller search`
@@ -229,9 +262,15 @@ pub(super) async fn search(
         collection.texts()?;
     }
     check_hits(&app, queries.len(), k, texts)?;
+    check(&app, &queries, "k", k)?;
     let filter = match request.filter.and_then(SearchFilter::lists) {
         None => None,
-        Some(lists) => Some(collection.filter(system, lists).await?.into()),
+        Some(lists) => {
+            let filter = collection.filter(system, lists);
+            let late = |_| Err(Failure::new(Reason::Timeout, "the filter took until the deadline"));
+            let filter = tokio::time::timeout_at(deadline.into(), filter).await.unwrap_or_else(late)?;
+            Some(filter.into())
+        }
     };
     let asked = Asked { system, k, filter };
     let (hits, answer) = run(&app, &collection, asked, rerank, &queries, deadline).await?;
@@ -277,7 +316,7 @@ fn check_query(query: &str) -> Result<(), Failure> {
 fn check_hits(app: &App, queries: usize, k: usize, texts: bool) -> Result<(), Failure> {
     let (most, with) = if texts { (MOST_TEXTS, " with texts") } else { (MOST_HITS, "") };
     let (most, hits) = (most.max(app.limits.k), queries.saturating_mul(k));
-    // The `k` of a single query is checked where it is searched for.
+    // The `k` of a single query is checked by itself.
     if queries > 1 && hits > most {
         let message =
             format!("{queries} queries times `k` {k} are {hits} hits; a request may have {most}{with}");

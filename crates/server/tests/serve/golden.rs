@@ -182,3 +182,22 @@ fn what_is_served_is_described() {
         server.log.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(logged.iter().any(|line| line["path"] == "/embed" && line["status"] == 200), "{logged:?}");
 }
+
+#[test]
+fn teis_metrics_count_the_requests_that_a_model_computes() {
+    let server = Running::start();
+    let ranked = server.post("/rerank", &json!({ "query": "ducks", "documents": ["a", "dog"] }));
+    assert_eq!(ranked.ok()["results"].as_array().unwrap().len(), 2);
+    assert_eq!(ranked.headers["x-compute-characters"], "4");
+    server.get("/info").ok();
+    assert_eq!(server.post("/tokenize", &json!({ "inputs": [] })).status, 400);
+    assert_eq!(server.post("/decode", &json!({})).status, 422);
+    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+    for line in [
+        "toller_texts_total{model=\"score\"} 2", "te_request_count{method=\"batch\"} 1",
+        "te_request_success{method=\"batch\"} 1", "te_predict_success 2",
+    ] {
+        assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
+    }
+    assert!(!metrics.contains("te_request_failure"), "{metrics}");
+}

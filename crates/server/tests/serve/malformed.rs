@@ -109,7 +109,8 @@ fn broken_http_ends_a_connection_and_nothing_else() {
     }
     for path in [
         "/v1/documents/%00", "/v1/documents/%ff%fe", "/v1/sparse/search", "/v1/x/doc/1",
-        "/v1/sparse/search?query=a&hits=-1", "//", "/v1/documents/../../etc/passwd",
+        "/v1/sparse/search?query=a&hits=-1", "/v1/sparse/doc/d0?parse=poem", "//",
+        "/v1/documents/../../etc/passwd",
     ] {
         let status = server.get(path).status;
         assert!((400..500).contains(&status), "{path}: {status}");

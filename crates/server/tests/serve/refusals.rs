@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toller_server::Limits;
+use toller_server::{Limits, Systems};
 
 use crate::support::{Running, read_answer};
 
@@ -106,6 +106,63 @@ fn a_query_that_is_too_long_is_cut_or_refused_alone() {
     let server = Running::with(limits, None, Duration::from_secs(20));
     assert_eq!(server.post("/rerank", &rerank).status, 413);
     assert_eq!(server.post("/v1/search", &search).status, 422);
+    let ask = |system: &str, query: &str| {
+        server.post("/v1/search", &json!({ "query": ["ducks", query], "system": system }))
+    };
+    for system in ["dense", "hybrid"] {
+        assert_eq!(ask(system, "a dog").status, 200, "{system}");
+        let refused = ask(system, &long);
+        let said = refused.json()["error"].as_str().unwrap().to_owned();
+        assert!(refused.status == 422 && said.starts_with("query 1 has more than"), "{system} {said}");
+    }
+    assert_eq!(ask("sparse", &long).status, 200, "an inverted index has no length");
+}
+
+#[test]
+fn a_filter_is_made_by_the_deadline_for_what_can_be_searched() {
+    let server = Running::start();
+    let ask = |k: usize| {
+        let body = json!({ "query": "ducks", "k": k, "filter": { "ids": ["d0"] } }).to_string();
+        server.client().send("POST", "/v1/search", &[JSON, ("x-timeout-ms", "0")], body.as_bytes())
+    };
+    assert_eq!(ask(0).status, 422);
+    let late = ask(3);
+    assert_eq!(
+        (late.status, late.json()["error"].as_str()),
+        (504, Some("the filter took until the deadline"))
+    );
+}
+
+#[test]
+fn what_is_not_served_is_named() {
+    let server = Running::with_part(|all| Systems { dense: None, hybrid: None, ..all });
+    for path in ["/v1/dense/search?query=ducks", "/v1/dense/doc/d0"] {
+        let refused = server.get(path);
+        assert_eq!(
+            (refused.status, refused.json()["error"].as_str()),
+            (424, Some("the server has no dense system")),
+            "{path}"
+        );
+    }
+    assert_eq!(server.get("/v1/sparse/doc/d0").status, 200);
+    let server = Running::with_part(|all| Systems { reranker: None, texts: None, ..all });
+    let refused = server.post("/v1/search", &json!({ "query": "ducks", "rerank": true }));
+    let said = "hits cannot be reranked: the server was started without the collection's texts";
+    assert_eq!((refused.status, refused.json()["error"].as_str()), (424, Some(said)));
+    assert_eq!(server.post("/rerank", &json!({ "query": "ducks", "texts": ["a toller"] })).status, 200);
+}
+
+#[test]
+fn texts_that_are_no_pairs_are_cut_on_either_side() {
+    let server = Running::start();
+    let long = format!("dogs {} lakes", "ducks ".repeat(400));
+    let ask = |inputs: &Value, side: &str| {
+        server.post("/predict", &json!({ "inputs": inputs, "truncation_direction": side }))
+    };
+    for inputs in [json!(long), json!([[long]])] {
+        assert_ne!(ask(&inputs, "left").ok(), ask(&inputs, "right").ok());
+    }
+    assert_eq!(ask(&json!([[long], ["ducks", "dogs"]]), "left").status, 422);
 }
 
 #[test]

@@ -115,18 +115,24 @@ impl Running {
     }
 
     pub(crate) fn over(limits: Limits, keys: Option<Keys>, drain: Duration, tls: Option<Tls>) -> Self {
-        Self::build(EncoderOptions::default(), limits, keys, drain, tls)
+        Self::build(EncoderOptions::default(), |all| all, limits, keys, drain, tls)
     }
 
     /// Encodes queries by another model than passages.
     pub(crate) fn with_query_model(model: &Path) -> Self {
         let query_model = Some(model.display().to_string());
         let options = EncoderOptions { query_model, ..EncoderOptions::default() };
-        Self::build(options, Limits::default(), None, Duration::from_secs(20), None)
+        Self::build(options, |all| all, Limits::default(), None, Duration::from_secs(20), None)
+    }
+
+    /// Serves a part of what there is to search.
+    pub(crate) fn with_part(part: fn(Systems) -> Systems) -> Self {
+        Self::build(EncoderOptions::default(), part, Limits::default(), None, Duration::from_secs(20), None)
     }
 
     fn build(
         options: EncoderOptions,
+        part: fn(Systems) -> Systems,
         limits: Limits,
         keys: Option<Keys>,
         drain: Duration,
@@ -155,14 +161,14 @@ impl Running {
                 let texts = Arc::new(engine.texts(&files, &TextsOptions::default())?);
                 let options = RerankOptions { depth: 3, cut_queries, ..RerankOptions::default() };
                 let reranker = engine.reranker(vec![reranker.clone()], texts.clone(), options)?;
-                Ok(Systems {
+                Ok(part(Systems {
                     sparse: Some(sparse),
                     dense: Some(dense),
                     hybrid: Some(hybrid),
                     reranker: Some(reranker.into()),
                     texts: Some(texts),
                     runs: Some(runs(&path)?.into()),
-                })
+                }))
             }
         };
         let systems = open().unwrap();

@@ -19,7 +19,7 @@ pub(super) fn columns(fields: &Fields) -> Result<Example, String> {
     for (name, value) in &fields.0 {
         match (Column::named(name), value) {
             (Some(Column::Label), value) => grades = Some(Grades::of(name, value)?),
-            (Some(Column::Identifier), _) => {}
+            (Some(Column::Identifier), _) | (Some(Column::Title), Value::Null) => {}
             (_, Value::String(text)) => columns.push((name, vec![text])),
             (Some(Column::Text), Value::Array(texts)) if has_list_of_labels(fields) => {
                 columns.push((name, listed(name, texts)?));
@@ -28,7 +28,7 @@ pub(super) fn columns(fields: &Fields) -> Result<Example, String> {
                 columns.push((name, listed(name, texts)?));
             }
             // Some rows of a table have fewer negatives than others.
-            (_, Value::Null) if columns.len() > 1 => {}
+            (_, Value::Null) if columns.len() > 1 || Column::is_negative(name) => {}
             (_, other) => {
                 return Err(format!("{name} is {}, where a text is expected; {EXPECTED}", shortened(other)));
             }
@@ -255,8 +255,13 @@ mod tests {
         let titled = Candidate { title: Some("t".to_owned()), ..Candidate::plain("p") };
         let json = r#"{"query": "q", "title": "t", "text": "p", "negative": "n"}"#;
         assert_eq!(read(json), example("q", vec![titled], vec![Candidate::plain("n")]));
-        let json = r#"{"query": "q", "title": "", "text": "p"}"#;
-        assert_eq!(read(json), example("q", vec![Candidate::plain("p")], vec![]));
+        for json in [
+            r#"{"query": "q", "title": "", "text": "p"}"#,
+            r#"{"title": null, "query": "q", "text": "p"}"#,
+            r#"{"negative": null, "hard_negatives": null, "query": "q", "title": null, "text": "p"}"#,
+        ] {
+            assert_eq!(read(json), example("q", vec![Candidate::plain("p")], vec![]), "{json}");
+        }
     }
 
     #[test]

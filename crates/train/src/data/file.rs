@@ -55,8 +55,9 @@ impl ExampleFile {
     /// When the file cannot be read, has identifiers for texts, or all its records are bad.
     pub fn open_skipping(path: &Path) -> Result<(Self, Option<BadRecords>), TrainError> {
         let mut opened = Self::map(path)?;
+        // An error has the line of its record, for which all lines before it are counted: one is enough.
         let is_good: Vec<bool> =
-            (0..opened.len()).into_par_iter().map(|index| opened.get(index).is_ok()).collect();
+            (0..opened.len()).into_par_iter().map(|index| opened.parse(index).is_ok()).collect();
         let first = is_good.iter().position(|is_good| !is_good);
         let Some(first) = first.and_then(|first| opened.get(first).err()) else { return Ok((opened, None)) };
         let kept: Vec<u32> =
@@ -139,15 +140,21 @@ impl ExampleFile {
     /// When the record is bad.
     pub fn get(&self, index: usize) -> Result<Example, TrainError> {
         let record = self.record(index);
-        let bytes = self.records.get(record);
-        let parsed = match self.last {
-            None => record::parse(bytes),
-            Some(last) => tsv::parse(bytes, last),
-        };
-        parsed.map_err(|problem| match self.last {
-            None if record::has_only_identifiers(bytes) => self.records.without_texts(record),
+        self.parse(record).map_err(|problem| match self.last {
+            None if record::has_only_identifiers(self.records.get(record)) => {
+                self.records.without_texts(record)
+            }
             _ => self.records.error(record, problem),
         })
+    }
+
+    /// The example of a record. An error says what is wrong with it.
+    fn parse(&self, record: usize) -> Result<Example, String> {
+        let bytes = self.records.get(record);
+        match self.last {
+            None => record::parse(bytes),
+            Some(last) => tsv::parse(bytes, last),
+        }
     }
 }
 
@@ -204,6 +211,19 @@ mod tests {
         assert!(ExampleFile::open_skipping(&path).unwrap().1.is_none());
         std::fs::write(&path, format!("{bad}\n")).unwrap();
         assert!(ExampleFile::open_skipping(&path).is_err(), "there is nothing else");
+    }
+
+    /// Were the lines before each bad record counted, this would take minutes.
+    #[test]
+    fn many_bad_records_are_skipped_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.jsonl");
+        let bad = "{\"query\": \"where is it from\", \"pos\": []}\n".repeat(1 << 17);
+        std::fs::write(&path, format!("{{\"query\": \"q\", \"pos\": [\"p\"]}}\n{bad}")).unwrap();
+        let (file, skipped) = ExampleFile::open_skipping(&path).unwrap();
+        let skipped = skipped.unwrap();
+        assert_eq!((file.len(), skipped.count), (1, 1 << 17));
+        assert!(skipped.first.to_string().ends_with("data.jsonl, line 2: no positive passage"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use indexmap::IndexSet;
 use serde::Deserialize;
-use toller_corpus::JsonId;
+use toller_corpus::{JsonId, are_three_column_hits};
 use toller_ir::in_words_of_json_line;
 
 use super::Candidate;
@@ -27,7 +27,7 @@ struct OfQuery {
     ids: Vec<u32>,
     /// A score for each, NaN for none; or nothing if none has a score.
     scores: Vec<f64>,
-    /// The scores of positives, by the numbers of their identifiers.
+    /// The positives that the file has: the numbers of their identifiers, and scores, NaN for none.
     of_positives: Vec<(u32, f64)>,
 }
 
@@ -54,7 +54,17 @@ impl Negatives {
     pub(super) fn score_of_positive(&self, query: &str, id: &str) -> Option<f64> {
         let of_positives = &self.of_query.get(query)?.of_positives;
         let number = self.ids.get_index_of(id)?;
-        of_positives.iter().find(|(positive, _)| *positive as usize == number).map(|(_, score)| *score)
+        let found = of_positives.iter().find(|(positive, _)| *positive as usize == number);
+        found.map(|(_, score)| *score).filter(|score| !score.is_nan())
+    }
+
+    /// Whether a relevant document of a query is a positive. Where the file has positives, no other is.
+    pub(super) fn keeps_positive(&self, query: &str, id: &str) -> bool {
+        let Some(own) = self.of_query.get(query).filter(|own| !own.of_positives.is_empty()) else {
+            return true;
+        };
+        let number = self.ids.get_index_of(id);
+        own.of_positives.iter().any(|(positive, _)| Some(*positive as usize) == number)
     }
 
     /// The number of an identifier. An error says what is wrong.
@@ -95,26 +105,32 @@ struct Document {
     score: Option<f64>,
 }
 
+/// Lines that show whether three columns are those of a run.
+const SHOWING: usize = 200;
+
 /// The negatives of each query, in the order of the file, which may be compressed.
 ///
 /// # Errors
-/// When the file cannot be read, or has a bad line.
+/// When the file cannot be read, is a run, or has a bad line.
 pub fn read_negatives(path: &Path) -> Result<Negatives, TrainError> {
     let records = Records::open(path)?;
+    let line = |index: usize| records.get(index).trim_ascii();
+    let start = usize::from(records.len() > 0 && line(0).starts_with(b"qid\t"));
+    let shown = start..records.len().min(start + SHOWING);
+    let shown: Vec<&str> = shown.filter_map(|index| str::from_utf8(line(index)).ok()).collect();
+    if are_three_column_hits(&shown) {
+        return Err(records.error(start, of_run("a line of a run with ranks or scores")));
+    }
     let mut found = Negatives::default();
-    for index in 0..records.len() {
-        let line = records.get(index).trim_ascii();
-        if index == 0 && line.starts_with(b"qid\t") {
-            continue;
-        }
-        let parsed = parse(line).map_err(|problem| records.error(index, problem))?;
+    for index in start..records.len() {
+        let parsed = parse(line(index)).map_err(|problem| records.error(index, problem))?;
         let query = String::from(parsed.query_id);
         for Document { id, score } in parsed.negatives {
             let pushed = found.push(query.clone(), &String::from(id), score);
             pushed.map_err(|problem| records.error(index, problem))?;
         }
         for Document { id, score } in parsed.positives {
-            let Some(score) = score else { continue };
+            let score = score.unwrap_or(f64::NAN);
             let number = found.number(&String::from(id)).map_err(|problem| records.error(index, problem))?;
             found.of_query.entry(query.clone()).or_default().of_positives.push((number, score));
         }
@@ -126,6 +142,11 @@ pub fn read_negatives(path: &Path) -> Result<Negatives, TrainError> {
 const EXPECTED: &str = "expected qid<TAB>pid, MS MARCO's qid<TAB>positive<TAB>negative, mined qid, pid, rank and score, \
      or JSON with query_id and negatives";
 
+/// What is wrong with a line of a run.
+fn of_run(what: &str) -> String {
+    format!("{what}; toller mine makes negatives of a run ({EXPECTED})")
+}
+
 fn parse(line: &[u8]) -> Result<Line, String> {
     if line.starts_with(b"{") {
         return serde_json::from_slice(line).map_err(in_words_of_json_line);
@@ -133,7 +154,7 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let columns: Vec<&str> = line.split('\t').collect();
     if columns.len() == 6 || line.split_ascii_whitespace().count() == 6 && columns.len() == 1 {
-        return Err(format!("a line of a TREC run; toller mine makes negatives of a run ({EXPECTED})"));
+        return Err(of_run("a line of a TREC run"));
     }
     let (query, id, score) = match columns[..] {
         [query, id] => (query, id, None),
@@ -182,9 +203,19 @@ mod tests {
         for run in ["q\tQ0\td\t1\t2.5\tx\n", "q Q0 d 1 2.5 x\n"] {
             assert!(read(run).err().unwrap().to_string().contains("line 1: a line of a TREC run"));
         }
+        for (run, line) in
+            [("1\tp\t1\n1\ta\t2\n", 1), ("1\tp\t2.5\n1\ta\t0.5\n", 1), ("qid\tpid\trank\n1\tp\t1\n", 2)]
+        {
+            let error = read(run).err().unwrap().to_string();
+            let problem = "a line of a run with ranks or scores; toller mine makes negatives of a run";
+            assert!(error.contains(&format!("line {line}: {problem}")), "{error}");
+        }
+        let numbers = "1\t7\t30\n1\t7\t20\n";
+        assert_eq!(read(numbers).unwrap(), ["1: 30None 20None"], "a run has a document once");
         assert!(read("1\ta\tb\tc\td\n").err().unwrap().to_string().contains("line 1: expected qid"));
         assert!(read("1\ta\n\nx\n").err().unwrap().to_string().contains("line 3: expected qid"));
     }
+
     #[test]
     fn positives_keep_their_scores() {
         let folder = tempfile::tempdir().unwrap();
@@ -195,5 +226,8 @@ mod tests {
         let scores = ["a", "b", "c"].map(|id| found.score_of_positive("1", id));
         assert_eq!(scores, [Some(3.0), None, None]);
         assert_eq!(found.score_of_positive("2", "a"), None);
+        let kept = ["a", "b", "c", "d"].map(|id| found.keeps_positive("1", id));
+        assert_eq!(kept, [true, true, false, false]);
+        assert!(found.keeps_positive("2", "d"), "the file does not have the query");
     }
 }

@@ -50,6 +50,8 @@ pub struct LeftOut {
     pub documents: usize,
     /// The first of them, with its query.
     pub document: Option<(String, String)>,
+    /// Relevant documents that are not among the positives that came with the negatives of their query.
+    pub positives: usize,
     /// Queries of the negatives that are not examples.
     pub of_negatives: usize,
 }
@@ -64,17 +66,22 @@ impl LeftOut {
                  query {query:?}"
             )
         });
+        let positives = (self.positives > 0).then(|| {
+            let relevant = counted(self.positives, "relevant document");
+            format!("left out {relevant} not among the positives in the file of negatives")
+        });
         let negatives = (self.of_negatives > 0).then(|| {
             let queries = counted(self.of_negatives, "query");
             format!("left out the negatives of {queries} without a relevant document")
         });
-        documents.into_iter().chain(negatives)
+        documents.into_iter().chain(positives).chain(negatives)
     }
 }
 
 impl Judged {
     /// Queries with a relevant document, their relevant documents, and their negatives by query. Negatives
-    /// that are judged relevant are left out, and documents that the collection does not have.
+    /// that are judged relevant are left out, and documents that the collection does not have. Where
+    /// positives came with the negatives of a query, its other relevant documents are left out, too.
     ///
     /// # Errors
     /// When all negatives belong to other queries.
@@ -99,9 +106,14 @@ impl Judged {
                 }
                 exists
             };
+            let mut is_kept = |id: &str| {
+                let is_kept = negatives.keeps_positive(&query.id, id);
+                left_out.positives += usize::from(!is_kept);
+                is_kept
+            };
             let relevant = judged.into_iter().flatten().filter(|(_, grade)| **grade >= relevance_level);
             let relevant = relevant.map(|(id, grade)| (id.clone(), *grade));
-            let relevant: Vec<(String, i32)> = relevant.filter(|(id, _)| exists(id)).collect();
+            let relevant: Vec<(String, i32)> = relevant.filter(|(id, _)| is_kept(id) && exists(id)).collect();
             if relevant.is_empty() {
                 left_out.queries += 1;
                 continue;
@@ -313,11 +325,18 @@ mod tests {
         let queries = [query("1"), query("2"), query("3")];
         let mined = r#"{"query_id": "1", "positives": [{"id": "a", "score": 0.5}],
             "negatives": [{"id": "a"}, {"id": "b"}, {"id": "z"}]}"#;
-        let mined = negatives(&mined.replace('\n', ""))?;
-        let judged = Judged::new(&queries, &qrels, 1, mined, |id| id != "z")?;
+        let one_line = mined.replace('\n', "");
+        let judged = Judged::new(&queries, &qrels, 1, negatives(&one_line)?, |id| id != "z")?;
         let document = Some(("1".to_owned(), "z".to_owned()));
-        let left_out = LeftOut { queries: 2, documents: 1, document, of_negatives: 0 };
+        let left_out = LeftOut { queries: 2, documents: 1, document, ..LeftOut::default() };
         assert_eq!(judged.left_out(), &left_out);
+        // A lower level makes b relevant, but what mined a did not keep it.
+        let judged_lower = Judged::new(&queries, &qrels, 0, negatives(&one_line)?, |_| true)?;
+        assert_eq!(judged_lower.examples[0].relevant, [("a".to_owned(), 3)]);
+        assert_eq!(judged_lower.examples[1].relevant, [("c".to_owned(), 0)], "the file has no such query");
+        let problems: Vec<String> = judged_lower.left_out().problems().collect();
+        let problem = "left out 1 relevant document not among the positives in the file of negatives";
+        assert_eq!((judged_lower.left_out().positives, problems), (1, vec![problem.to_owned()]));
         let refused = Judged::new(&queries, &qrels, 1, negatives("9\tb\n")?, |_| true).err();
         assert!(matches!(refused, Some(TrainError::ForeignNegatives { queries: 1 })));
         let source = Source::new(Vec::new(), Some(judged), None);

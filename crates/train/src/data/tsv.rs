@@ -105,6 +105,10 @@ pub(super) fn are_identifiers(lines: &[&[u8]]) -> bool {
     })
 }
 
+/// What is wrong with a header, for messages.
+const ORDER: &str = "the header's columns are not in the order query, positive, negatives; or query, positive, label; or \
+     RocketQA's query, title, text, [title, text,] label";
+
 /// Reads a first line that names the columns.
 ///
 /// # Errors
@@ -112,8 +116,15 @@ pub(super) fn are_identifiers(lines: &[&[u8]]) -> bool {
 pub(super) fn header(line: &[u8]) -> Result<Option<Header>, String> {
     use Column::{Identifier, Label, Negative, Query, Text, Title};
     let Ok(names) = columns(line) else { return Ok(None) };
-    let columns: Option<Vec<Column>> = names.iter().map(|name| Column::named(name)).collect();
-    let Some(columns) = columns else { return Ok(None) };
+    let known: Vec<Option<Column>> = names.iter().map(|name| Column::named(name)).collect();
+    // Texts may have `neg` in them, so that alone makes no header.
+    let is_header = known.contains(&Some(Query)) && known.contains(&Some(Text));
+    let is_negative = |name: &str| is_header && Column::is_negative(name);
+    let columns = names.iter().zip(known);
+    let columns = columns.map(|(name, known)| known.or_else(|| is_negative(name).then_some(Negative)));
+    let Some(columns) = columns.collect::<Option<Vec<Column>>>() else {
+        return if is_header { Err(ORDER.to_owned()) } else { Ok(None) };
+    };
     match columns[..] {
         _ if columns.contains(&Identifier) => {
             Err("the header names a column of identifiers; leave out columns that hold no texts".to_owned())
@@ -126,11 +137,7 @@ pub(super) fn header(line: &[u8]) -> Result<Option<Header>, String> {
             names[2..].iter().try_for_each(|name| Column::check_negative(name, names[1]))?;
             Ok(Some(Header(Some(Last::Text))))
         }
-        _ => {
-            Err("the header's columns are not in the order query, positive, negatives; or query, positive, \
-                  label; or RocketQA's query, title, text, [title, text,] label"
-                .to_owned())
-        }
+        _ => Err(ORDER.to_owned()),
     }
 }
 
@@ -339,6 +346,9 @@ mod tests {
             ("query\tpassage", Some(Header(None))),
             ("query\tpositive\tnegative_1\n", Some(Header(Some(Last::Text)))),
             ("query\tpassage_1\tpassage_2", Some(Header(Some(Last::Text)))),
+            ("query\tpositive\thard_negative\tneg_2", Some(Header(Some(Last::Text)))),
+            ("what is negligence\tnegligence is", None),
+            ("query\tnegotiation", None),
             ("Sentence1\tsentence2\tlabel", Some(Header(Some(Last::Label)))),
             ("query\ttitle\ttext\tlabel", Some(Header(Some(Last::Label)))),
             ("query\ttitle\ttext\ttitle\ttext\tlabel", Some(Header(Some(Last::Label)))),
@@ -351,6 +361,7 @@ mod tests {
         for line in [
             "negative\tpositive\tquery", "label\tsentence1\tsentence2", "query\tnegative\tpositive",
             "query\tlabel\tpositive", "query\ttitle\ttext", "query\tpositive\tnegative\tlabel", "query",
+            "query\tpositive\tsource", "source\tquery\tpositive",
         ] {
             let error = header(line.as_bytes()).unwrap_err();
             assert!(error.contains("not in the order query, positive, negatives"), "{line}: {error}");

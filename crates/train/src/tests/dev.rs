@@ -139,8 +139,11 @@ fn a_dev_set_is_tokenized_in_blocks_until_it_is_stopped() {
 fn a_run_without_progress_ends_early() {
     let Some(toy) = Toy::new("bert-mean") else { return };
     let settings = Settings { rate: 1e-30, length: Length::Steps(100), ..settings() };
-    let (ending, steps) = run(trainer(&toy, settings, "out", |dev| dev.patience = Some(2)), u64::MAX);
+    let trainer = || trainer(&toy, settings.clone(), "out", |dev| dev.patience = Some(2));
+    let (ending, steps) = run(trainer(), u64::MAX);
     assert_eq!((ending, steps.len()), (Ending::Trained, 8), "evaluated at 0, 4 and 8");
+    let again = trainer();
+    assert!(again.is_over() && again.step() < again.total());
 }
 
 #[test]

@@ -109,6 +109,16 @@ fn an_interrupted_run_ends_with_the_same_bytes() {
     assert!(bytes("parts") == bytes("whole"));
 }
 
+#[test]
+fn word_embeddings_that_are_not_trained_are_not_perturbed() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let perturbed = || Settings { perturbation: Some(0.01), ..settings() };
+    let refused = trainer(&toy, NEW, false, perturbed(), "out").err();
+    assert!(matches!(refused, Some(TrainError::NoEffect { setting: "perturb", .. })), "{refused:?}");
+    assert!(!toy.output("out").exists());
+    assert!(trainer(&toy, None, false, perturbed(), "whole").is_ok());
+}
+
 fn bytes_of_prefix(toy: &Toy) -> u64 {
     let [(_, _, ref bytes)] = tensors(&toy.output("whole/adapter_model.safetensors"))[..] else {
         panic!("one tensor is expected")

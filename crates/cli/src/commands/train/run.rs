@@ -180,7 +180,7 @@ fn train(training: Training, args: &RunArgs, output: &Path, stop: &AtomicBool, u
     if let Some(found) = trainer.inspected() {
         describe(found, total, ui);
     }
-    if 0 < done && done < total {
+    if done > 0 && !trainer.is_over() {
         ui.status(format!("going on after step {done} of {total}"));
     }
     let bar = ui.progress("training", "steps", total);

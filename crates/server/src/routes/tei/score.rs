@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -32,6 +32,7 @@ pub(in crate::routes) struct RerankRequest {
     /// Another name of `return_text`.
     return_documents: Option<bool>,
     /// Texts of the answer, the best; `null` for all.
+    #[schema(minimum = 1)]
     top_n: Option<usize>,
     documents: Option<Vec<Document>>,
     model: Option<String>,
@@ -113,13 +114,14 @@ pub(in crate::routes) async fn rerank(
                 truncate: request.truncate.map(Truncate::Whether),
                 truncate_prompt_tokens: request.truncate_prompt_tokens,
             };
-            return Ok(rank::in_jinas_shape(&app, deadline, request).await?.into_response());
+            return rank::in_jinas_shape(&app, deadline, request).await;
         }
         _ => return Err(Failure::of_shape("give `texts` (TEI) or `documents` (Jina), one of them")),
     };
     let started = Instant::now();
     let (scorer, _) = app.scorer_named(request.model.as_deref())?;
     app.check_count("texts", texts.len())?;
+    rank::at_least_one("top_n", request.top_n)?;
     let mut timing = Timing::new(started, texts.iter().map(|text| text.chars().count()).sum());
     let cut = cut(&app, request.truncate, request.truncation_direction);
     let kept = (with_texts == Some(true)).then(|| texts.clone());
