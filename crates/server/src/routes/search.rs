@@ -205,7 +205,7 @@ pub(super) async fn run(
     if count <= NAMED_AT_ONCE { named() } else { blocking(named).await }
 }
 
-/// Refuses queries that are too long for a model. The encoder would cut them, and the reranker finds out late.
+/// Refuses queries that are too long for a model. The encoder would cut them; the reranker finds out late.
 async fn check_lengths(app: &App, system: System, rerank: bool, queries: &[String]) -> Result<(), Failure> {
     let encoder = match system {
         System::Sparse => None,
