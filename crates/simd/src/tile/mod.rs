@@ -34,7 +34,8 @@ pub const PANEL: usize = 2 * LANES;
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// The most multiply-adds of a tile, in vectors, that are done in one slice of the depth: fewer, and the sums
-/// that wait in memory cost too much; more, and a panel leaves the cache. 768 values on AVX-512, 3,072 on AVX2.
+/// that wait in memory cost too much; more, and a panel leaves the cache. 768 values on AVX-512, 3,072 on
+/// AVX2.
 const SLICE: usize = 768 * 24;
 
 /// Bytes of a [`Product::Value`].
@@ -163,8 +164,9 @@ pub fn multiply<S: Simd, E: Epilogue>(
                         value,
                         is_last: slice + 1 == blocks.slices,
                     };
-                    // SAFETY: `row` is a row of `part`; the slice of the panel is within `panels`, as asserted
-                    // above. Where there are several slices, `sums` has room for whole tiles of each panel.
+                    // SAFETY: `row` is a row of `part`; the slice of the panel is within `panels`, as
+                    // asserted above. Where there are several slices, `sums` has room for whole tiles of each
+                    // panel.
                     unsafe {
                         let panel_start = panels.as_ptr().add(panel * panel_len + value * PANEL);
                         let sums = sums.wrapping_add((panel * blocks.rows + row) * PANEL);

@@ -23,7 +23,8 @@ pub(super) struct Place {
 ///
 /// # Safety
 /// `row < rows.count()`; `panel` holds `[depth, 32]` values. Unless the place has the first and the last
-/// values of the depth, `waiting` has room for `[TILE_ROWS, 32]` sums; unless it has the first, they are there.
+/// values of the depth, `waiting` has room for `[TILE_ROWS, 32]` sums; unless it has the first, they are
+/// there.
 #[expect(
     clippy::too_many_arguments,
     reason = "one tile is described by this many numbers; a struct would only be unpacked"
