@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{AlignedBuffer, PANEL};
 
-/// A matrix `[columns, depth]` packed for [`multiply`]: panels `[depth, 32]` of 32 columns, and zeros beyond
-/// the last column.
+/// A matrix `[columns, depth]` packed for [`multiply`](super::multiply): panels `[depth, 32]` of 32 columns,
+/// and zeros beyond the last column.
 #[derive(Clone)]
 pub struct Packed<V = f32> {
     panels: Arc<AlignedBuffer<V>>,
