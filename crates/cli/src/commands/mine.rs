@@ -393,7 +393,7 @@ fn report(args: &MineArgs, mining: &Mining<'_>, missing: usize, ui: &Ui) -> crat
         ui.warning(format!("fewer than {wanted} in these ranks for {short} of {all}{none}"));
     }
     let output = args.output.display().to_string();
-    // A warning has told those without a text.
+    // A warning has counted those without a text.
     let without_text = mining.queries_without_text.as_ref().map_or(0, |(count, _)| *count);
     ui.status(format!(
         "mined {} for {} in {output}; left out {} without a positive",

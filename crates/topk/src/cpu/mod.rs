@@ -21,10 +21,10 @@
 //! multiplied (prefetch.rs), and stays in the second-level cache while all queries pass. So few queries cost
 //! bytes / memory bandwidth, and many cost 2 * queries * vectors * dim / multiply-add rate. Int8 is quicker
 //! than f32 by the bytes of stored codes, or by the rate of byte products even where the vectors are rounded
-//! during the scan. The sums of a tile are compared in registers; only of f32 vectors with more than 768
-//! numbers do they wait in memory once or more. After the sample, the other blocks nominate two to three
-//! times k vectors per query (more in int8, by the width of its bounds). Thresholds that rise from nothing
-//! would nominate k (1 + ln(n / k)).
+//! during the scan. The sums of a tile are compared in registers; they wait in memory only where the depth of
+//! the product is divided: f32 vectors of more than 768 numbers, on AVX-512. After the sample, the other
+//! blocks nominate two to three times k vectors per query (more in int8, by the width of its bounds).
+//! Thresholds that rise from nothing would nominate k (1 + ln(n / k)).
 
 mod blocks;
 mod bounds;
