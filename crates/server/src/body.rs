@@ -1,7 +1,6 @@
-//! What handlers take out of a request: its body as JSON, its parameters, its deadline.
+//! What handlers take out of a request: its body as JSON, its parameters.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -108,24 +107,4 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Parameters<T> {
 pub(crate) fn check_parameters(query: Option<&str>) -> Result<(), Failure> {
     let decoded = percent_decode_str(query.unwrap_or_default()).decode_utf8();
     decoded.map(drop).map_err(|_| Failure::new(Reason::Syntax, "the parameters are not UTF-8"))
-}
-
-/// When a request must be answered: `x-timeout-ms` after its head, at most the server's own limit.
-pub(crate) struct Deadline(pub(crate) Instant);
-
-impl FromRequestParts<Arc<App>> for Deadline {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failure> {
-        let most = app.limits.timeout;
-        let timeout = match parts.headers.get("x-timeout-ms") {
-            None => most,
-            Some(value) => {
-                let milliseconds = value.to_str().ok().and_then(|value| value.parse().ok());
-                let bad = || Failure::of_shape("x-timeout-ms must be a number of milliseconds");
-                most.min(Duration::from_millis(milliseconds.ok_or_else(bad)?))
-            }
-        };
-        Ok(Self(Instant::now() + timeout))
-    }
 }

@@ -8,6 +8,7 @@
 mod app;
 mod body;
 mod collection;
+mod deadline;
 mod dialect;
 mod embedder;
 mod error;

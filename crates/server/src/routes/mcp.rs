@@ -14,8 +14,9 @@ use toller_pipeline::best_part;
 
 use super::search::{NamedHit, check, matching, passages_if_served, read, run};
 use crate::app::App;
-use crate::body::{Body, Deadline};
+use crate::body::Body;
 use crate::collection::{Asked, System};
+use crate::deadline::Deadline;
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::texts::blocking;

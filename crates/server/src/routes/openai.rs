@@ -17,7 +17,8 @@ use super::tei::Timing;
 use super::tei::embed::output;
 use super::truncation::{Truncate, cut};
 use crate::app::App;
-use crate::body::{Body, Deadline, InPath};
+use crate::body::{Body, InPath};
+use crate::deadline::Deadline;
 use crate::dialect::OpenAiFailures;
 use crate::failure::{Failure, Reason};
 

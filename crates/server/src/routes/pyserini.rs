@@ -10,8 +10,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::search::{K, NamedHit, check, passages_if_served, read, run};
 use crate::app::App;
-use crate::body::{Deadline, InPath, Parameters};
+use crate::body::{InPath, Parameters};
 use crate::collection::{Asked, System};
+use crate::deadline::Deadline;
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::texts::blocking;

@@ -15,8 +15,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::page;
 use crate::app::App;
-use crate::body::{Deadline, check_parameters};
+use crate::body::check_parameters;
 use crate::collection::Collection;
+use crate::deadline::{Deadline, before};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::runs::{Comparison, Runs};
@@ -198,8 +199,7 @@ async fn compared(
         let _turn = turn;
         compare(&runs, collection.systems.texts.as_deref())
     });
-    let late = |_| Err(Failure::new(Reason::Timeout, "the comparison took until the deadline"));
-    tokio::time::timeout_at(deadline.into(), work).await.unwrap_or_else(late)
+    before(deadline, "the comparison took until the deadline", work).await?
 }
 
 #[cfg(test)]

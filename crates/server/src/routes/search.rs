@@ -15,8 +15,9 @@ use toller_sparse::Explanation;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::body::{Body, Deadline, InPath};
+use crate::body::{Body, InPath};
 use crate::collection::{Asked, Collection, Found, StageScore, System};
+use crate::deadline::{Deadline, before};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::schedule::Answer;
@@ -267,9 +268,7 @@ pub(super) async fn search(
         None => None,
         Some(lists) => {
             let filter = collection.filter(system, lists);
-            let late = |_| Err(Failure::new(Reason::Timeout, "the filter took until the deadline"));
-            let filter = tokio::time::timeout_at(deadline.into(), filter).await.unwrap_or_else(late)?;
-            Some(filter.into())
+            Some(before(deadline, "the filter took until the deadline", filter).await??.into())
         }
     };
     let asked = Asked { system, k, filter };
@@ -488,8 +487,7 @@ pub(super) async fn explain(
     check_k(&app, "k", k)?;
     let collection = app.collection()?;
     let explained = explain_all(collection, query, ids, k, filter);
-    let late = |_| Err(Failure::new(Reason::Timeout, "the explanation took until the deadline"));
-    let explained = tokio::time::timeout_at(deadline.into(), explained).await.unwrap_or_else(late)?;
+    let explained = before(deadline, "the explanation took until the deadline", explained).await??;
     let terms: usize = explained.iter().map(|document| document.terms.len()).sum();
     Ok(as_json(terms > NAMED_AT_ONCE, || Json(explained).into_response()))
 }

@@ -22,6 +22,7 @@ use toller_ir::locked;
 use toller_pipeline::rerank::Stop;
 
 use self::queue::{Batch, Queue};
+use crate::deadline::before;
 use crate::failure::{Failure, Reason};
 use crate::metrics::QueueMetrics;
 
@@ -130,12 +131,9 @@ impl<W: Work> Scheduler<W> {
             return Err(failure);
         }
         self.shared.changed.notify_one();
-        match tokio::time::timeout_at(deadline.into(), answered).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) | Err(_) => {
-                Err(Failure::new(Reason::Timeout, "the deadline passed before the request was computed"))
-            }
-        }
+        let late = "the deadline passed before the request was computed";
+        let answer = before(deadline, late, answered).await?;
+        answer.unwrap_or_else(|_| Err(Failure::new(Reason::Timeout, late)))
     }
 }
 

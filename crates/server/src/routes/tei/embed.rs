@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 
 use super::{Direction, Timing, cut};
 use crate::app::App;
-use crate::body::{Body, Deadline};
+use crate::body::Body;
+use crate::deadline::Deadline;
 use crate::dialect::TeiFailures;
 use crate::embedder::{Embedder, Inputs};
 use crate::failure::{Failure, Reason};

@@ -10,7 +10,8 @@ use toller_tokenizer::{TokenInText, Tokenizer};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::body::{Body, Deadline};
+use crate::body::Body;
+use crate::deadline::Deadline;
 use crate::dialect::TeiFailures;
 use crate::failure::{Failure, Reason};
 use crate::texts::{of_text, on_texts};
