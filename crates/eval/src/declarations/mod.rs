@@ -76,6 +76,8 @@ pub(crate) struct Declaration {
     pub(crate) at: At,
     /// The named parameters, without that of `at`.
     pub(crate) parameters: &'static [Parameter],
+    /// `p`, where it is not given, of measures that have it.
+    pub(crate) persistence: Option<f64>,
     pub(crate) aggregation: Aggregation,
     /// The value on one query.
     pub(crate) compute: Compute,
@@ -114,6 +116,7 @@ const COMMON: Declaration = Declaration {
     trec_eval: TrecName { plain: None, family: None },
     at: At::Nothing,
     parameters: &[],
+    persistence: None,
     aggregation: Aggregation::Mean,
     compute: |_, _, _| 0.0,
     denominator: None,

@@ -20,6 +20,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
         name: "RBP",
         at: At::Optional(Parameter::Cutoff),
         parameters: &[Parameter::Persistence, Parameter::Rel],
+        persistence: Some(user_models::RBP_P),
         compute: user_models::rank_biased_precision,
         summary: "gain of a user who goes on to the next document with the probability p",
         ..COMMON
@@ -27,6 +28,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
     Declaration {
         name: "RBPResid",
         parameters: &[Parameter::Persistence],
+        persistence: Some(user_models::RBP_P),
         compute: user_models::rank_biased_residual,
         of_judging: true,
         summary: "how much higher RBP could be if unjudged documents were relevant",
@@ -81,6 +83,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
     Declaration {
         name: "NERR10",
         parameters: &[Parameter::Persistence, Parameter::MinRel, Parameter::MaxRel],
+        persistence: Some(user_models::NERR10_P),
         compute: user_models::nerr10,
         summary: "ERR as a user model: stopping by gain and with the probability 1 - p",
         ..COMMON
@@ -96,6 +99,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
         name: "Compat",
         aliases: &["Compatibility"],
         parameters: &[Parameter::Persistence, Parameter::Normalize],
+        persistence: Some(compatibility::P),
         compute: compatibility::compatibility,
         summary: "rank-biased overlap of the ranking with the ideal ranking closest to it",
         ..COMMON

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use crate::parameters::Parameters;
 use crate::ranking::{JudgedRanking, Judgment};
 
+/// `p` of the overlap, where it is not given.
+pub(crate) const P: f64 = 0.95;
+
 /// Rank-biased overlap of the ranking with the ideal ranking that is closest to it (Clarke, Vtyurina and
 /// Smucker 2021): documents of positive grades by grade, of one grade in the order of the ranking, and those
 /// that were not retrieved after them. With `normalize` it is divided by the overlap of the ideal with
 /// itself.
 pub(crate) fn compatibility(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
-    let p = parameters.persistence.unwrap_or(0.95);
+    let p = parameters.persistence.unwrap_or(P);
     let ideal = ranking.relevant(1);
     let depth = ideal.max(ranking.retrieved());
     // A document is in both rankings from the deeper of its two ranks on.

@@ -39,6 +39,12 @@ fn target(parameters: &Parameters) -> f64 {
     parameters.target.unwrap_or(1.0)
 }
 
+/// `p` of RBP, where it is not given.
+pub(crate) const RBP_P: f64 = 0.8;
+
+/// `p` of NERR10, where it is not given.
+pub(crate) const NERR10_P: f64 = 0.9;
+
 fn cutoff(parameters: &Parameters) -> f64 {
     parameters.cutoff.map_or(f64::INFINITY, f64::from)
 }
@@ -47,7 +53,7 @@ fn cutoff(parameters: &Parameters) -> f64 {
 /// `rel` on; without `rel`, it is the grade over the highest grade of the query's judgments, if that is above
 /// 1, as in trec_eval's `rbp`.
 pub(crate) fn rank_biased_precision(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
-    let p = parameters.persistence.unwrap_or(0.8);
+    let p = parameters.persistence.unwrap_or(RBP_P);
     let highest = ranking.grades.first().copied().unwrap_or(0).max(1);
     let gain = |grade: u32| match parameters.rel {
         Some(rel) => f64::from(u8::from(grade >= rel)),
@@ -66,7 +72,7 @@ pub(crate) fn rank_biased_precision(ranking: &JudgedRanking, parameters: &Parame
 /// What RBP could gain if all unjudged documents, retrieved or beyond the run's end, had the gain 1; 0 if
 /// every retrieved document is judged. trec_eval's `rbp_resid`.
 pub(crate) fn rank_biased_residual(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
-    let p = parameters.persistence.unwrap_or(0.8);
+    let p = parameters.persistence.unwrap_or(RBP_P);
     let (mut sum, mut weight, mut unjudged) = (0.0, 1.0, false);
     for judgment in &ranking.judgments {
         if !matches!(judgment, Judgment::Grade(_)) {
@@ -131,7 +137,7 @@ pub(crate) fn nerr9(ranking: &JudgedRanking, parameters: &Parameters, _: u32) ->
 
 /// C = p (1 - gain) (equation 10).
 pub(crate) fn nerr10(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
-    let p = parameters.persistence.unwrap_or(0.9);
+    let p = parameters.persistence.unwrap_or(NERR10_P);
     expected_gain(scaled(ranking, parameters), |_, gain, _| p * (1.0 - gain))
 }
 

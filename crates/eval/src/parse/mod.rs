@@ -144,6 +144,7 @@ fn finish(declaration: &'static Declaration, mut parameters: Parameters) -> Resu
     parameters.min_rel = parameters.min_rel.filter(|grade| *grade != 0);
     parameters.target = parameters.target.filter(|target| *target != 1.0);
     parameters.normalize = parameters.normalize.filter(|normalize| !normalize);
+    parameters.persistence = parameters.persistence.filter(|p| Some(*p) != declaration.persistence);
     parameters.beta = parameters.beta.filter(|beta| *beta != 1.0);
     Ok(Measure { declaration, parameters })
 }
