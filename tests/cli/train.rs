@@ -298,8 +298,12 @@ fn what_cannot_be_trained_is_refused() {
     crate::support::copy_folder(&repository("tests/fixtures/models/mpnet"), &workspace.path("mpnet"));
     let relative = workspace.toller("train dual --model mpnet --data data.jsonl --output mpnet-out");
     relative.fails(1, &["error: a model with relative positions cannot be trained", "BERT, ERNIE, RoBERTa"]);
+    std::fs::create_dir(workspace.path("full")).unwrap();
+    workspace.write("full/notes.txt", "mine");
+    let full = "dual --model model --data bad.jsonl --output full";
     workspace.write("bad.jsonl", "{\"query\": \"x\", \"positive\": \"y\"}\n{\"query\": 1}\n");
     fails(1, "dual --model model --data bad.jsonl --output other", "bad.jsonl, line 2");
+    fails(1, full, "hint: choose another output");
 }
 
 #[test]

@@ -79,15 +79,32 @@ pub(crate) const FIGURE: &str = "training.svg";
 /// The folder of its checkpoints.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 
-/// Takes a folder for a run if it is empty, or holds a run without a checkpoint; or checks that it holds the
-/// same run, which can go on. No other process can take the folder while the lock is held.
-pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, TrainError> {
+/// An error for a folder that no run can have: it holds something else, or another process has it. Nothing is
+/// created, so that it can be asked before data are read.
+///
+/// # Errors
+/// In these cases, and when the folder cannot be read.
+pub fn check_output(output: &Path) -> Result<(), TrainError> {
     let names = names_in(output)?;
     let is_ours = |name: &String| name == DirectoryLock::FILE || unfinished(name) == Some(RUN);
     if !names.iter().any(|name| name == RUN) && !names.iter().all(is_ours) {
         return Err(TrainError::OutputExists(output.to_owned()));
     }
-    let lock = DirectoryLock::acquire(output)?.ok_or_else(|| TrainError::Locked(output.to_owned()))?;
+    if names.iter().any(|name| name == DirectoryLock::FILE) {
+        lock(output)?;
+    }
+    Ok(())
+}
+
+fn lock(output: &Path) -> Result<DirectoryLock, TrainError> {
+    DirectoryLock::acquire(output)?.ok_or_else(|| TrainError::Locked(output.to_owned()))
+}
+
+/// Takes a folder for a run if it is empty, or holds a run without a checkpoint; or checks that it holds the
+/// same run, which can go on. No other process can take the folder while the lock is held.
+pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, TrainError> {
+    check_output(output)?;
+    let lock = lock(output)?;
     let path = output.join(RUN);
     if !path.is_file() {
         write_sealed(&path, run)?;

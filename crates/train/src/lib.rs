@@ -30,6 +30,7 @@ mod token_task;
 mod trainer;
 
 pub use card::{BaseModel, card, token_card};
+pub use claim::check_output;
 pub use data::{
     BadRecords, Candidate, Example, ExampleFile, Judged, LeftOut, MarkedFile, MarkedText, Negatives, Source,
     read_negatives,

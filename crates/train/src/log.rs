@@ -68,15 +68,19 @@ impl Log {
     }
 }
 
-/// The length of the lines up to the step `last`. The end of a process may have cut the last line; another
-/// line that is not one of a log is an error, with its number.
+/// The length of the lines up to the step `last`. What follows the line of this step is done again, so it may
+/// be damaged. Before, the end of a process may have cut the last line; another line that is not one of a log
+/// is an error, with its number.
 fn kept(text: &[u8], last: Option<u64>) -> Result<usize, (usize, String)> {
-    let mut length = 0;
+    let (mut length, mut reached) = (0, None);
     for (number, line) in (1..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
         match serde_json::from_slice::<Numbered>(line) {
-            Ok(parsed) if Some(parsed.step) <= last => length += line.len(),
+            Ok(parsed) if Some(parsed.step) <= last => {
+                length += line.len();
+                reached = Some(parsed.step);
+            }
             Ok(_) => break,
-            Err(_) if !line.ends_with(b"\n") => break,
+            Err(_) if reached == last || !line.ends_with(b"\n") => break,
             Err(error) => return Err((number, in_words_of_json_line(error))),
         }
     }
@@ -114,5 +118,7 @@ mod tests {
         let error = Log::open(path.clone(), Some(3)).err().unwrap();
         assert!(error.to_string().contains("log.jsonl, line 2: the log is damaged"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
+        // What is done again may be damaged.
+        assert_eq!(steps(Some(1)), [1]);
     }
 }

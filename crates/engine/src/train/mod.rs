@@ -11,7 +11,8 @@ pub use data::{TextFiles, TrainingData};
 pub use dev::DevData;
 use toller_hub::known_models;
 use toller_train::{
-    BaseModel, Dev, MarkedFile, MarkedSet, Plan, TokenTask, TrainError, Trainer, card, token_card,
+    BaseModel, Dev, MarkedFile, MarkedSet, Plan, TokenTask, TrainError, Trainer, card, check_output,
+    token_card,
 };
 
 use crate::event::Event;
@@ -53,6 +54,7 @@ impl Engine {
         output: &Path,
         stop: &AtomicBool,
     ) -> Result<Training, EngineError> {
+        check_output(output)?;
         data.check()?;
         let source = self.examples(&data)?;
         let dev = data.dev.take();
@@ -75,6 +77,7 @@ impl Engine {
         dev: Option<Dev<Vec<PathBuf>>>,
         output: &Path,
     ) -> Result<Training, EngineError> {
+        check_output(output)?;
         let open = |paths: Vec<PathBuf>| {
             let files = paths.iter().map(|path| MarkedFile::open(path)).collect::<Result<Vec<_>, _>>()?;
             MarkedSet::new(&plan.task, &files)

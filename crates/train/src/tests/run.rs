@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TextPooling, TitleMode};
 use toller_ir::Role;
 
+use crate::claim::check_output;
 use crate::{
     Chunks, Compute, CrossLoss, Dev, DualLoss, DualRun, Ending, ExampleFile, Length, Model, Optimizer, Plan,
     Rates, Report, Rule, Schedule, Settings, Similarity, Source, StepReport, Task, TrainError, Trainer,
@@ -253,7 +254,11 @@ fn what_cannot_go_on_is_an_error() {
     );
     let trainer = toy.dual(settings(), "locked").unwrap();
     assert!(matches!(toy.dual(settings(), "locked").err(), Some(TrainError::Locked(_))));
+    assert!(matches!(check_output(&toy.output("locked")), Err(TrainError::Locked(_))));
     drop(trainer);
+    check_output(&toy.output("locked")).unwrap();
+    check_output(&toy.output("new")).unwrap();
+    assert!(!toy.output("new").exists());
     assert!(toy.dual(settings(), "locked").is_ok());
     // A run that ended before its first checkpoint holds its output for no other.
     fs::write(toy.output("locked/log.jsonl"), "{\"step\": 1}\n").unwrap();
