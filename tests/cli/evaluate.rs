@@ -81,6 +81,8 @@ fn groups_and_several_judgments() {
     assert_eq!((&runs[0]["qrels"], &runs[1]["qrels"]), (&json!("qrels.txt"), &json!("strict.txt")));
     assert_eq!(runs[1]["aggregates"]["RR"], json!(0.5));
     workspace.write("other.tsv", "x\teasy\n");
+    let command = "compare good.run good.run --qrels qrels.txt --groups groups.tsv --format csv";
+    workspace.toller(command).fails(2, &["--groups has no effect on the CSV of comparisons"]);
     let command = "eval good.run --qrels qrels.txt --groups other.tsv";
     workspace.toller(command).fails(1, &["no query of --groups is evaluated", "\"q1\""]);
     for name in ["all", "macro"] {

@@ -104,6 +104,15 @@ impl EvaluationArgs {
         Ok(())
     }
 
+    /// Refuses groups, which have no place in a sheet of comparisons.
+    pub fn check_no_groups(&self) -> Result<(), UsageError> {
+        if self.groups.is_some() {
+            let message = "--groups has no effect on the CSV of comparisons";
+            return Err(UsageError::new(message, "leave it out, or use --format table, or `toller eval`"));
+        }
+        Ok(())
+    }
+
     fn eval_options(&self) -> EvalOptions {
         let missing = if self.skip_missing { MissingQueries::Skip } else { MissingQueries::CountAsZero };
         EvalOptions { missing, relevance_level: self.relevance_level, depth: self.depth }

@@ -64,6 +64,10 @@ pub struct CompareArgs {
 /// Evaluates the runs, compares them and writes the report.
 pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
     let options = args.check_options()?;
+    let format = args.evaluation.result.format(ui);
+    if format == Format::Csv {
+        args.evaluation.check_no_groups()?;
+    }
     let runs = args.evaluation.evaluate(ui)?;
     check_compared(&runs, ui)?;
     let which = match &args.baseline {
@@ -76,7 +80,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
 
     let options = ReportOptions { per_query: false, digits: args.evaluation.result.digits() };
     let mut out = ui.out();
-    match args.evaluation.result.format(ui) {
+    match format {
         Format::Json => return ui.write_json(report.to_json(options)),
         Format::Csv => report.write_comparisons(&mut out)?,
         format => write_printable(&mut out, |shown| Ok(report.write(shown, format, options)?))?,
