@@ -399,6 +399,31 @@ fn the_model_of_an_analyzer_is_an_input() {
     assert_eq!(run(), ["index"]);
 }
 
+/// Identifiers are read without being named.
+#[test]
+fn what_is_read_next_to_an_input_is_an_input() {
+    let workspace = workspace();
+    fs::create_dir(workspace.path("recipes")).unwrap();
+    let header = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }");
+    let header = [b"\x93NUMPY\x01\x00", &118_u16.to_le_bytes()[..], header.as_bytes()].concat();
+    workspace.write("recipes/v.npy", [&header[..], &1_f32.to_le_bytes(), &2_f32.to_le_bytes()].concat());
+    workspace.write("recipes/v.ids.txt", "a\nb\n");
+    workspace.write(
+        "recipes/vectors.toml",
+        "[steps.import]\ncommand = \"store import\"\nfiles = \"v.npy\"\noutput = \"store\"\n",
+    );
+    let run = || done(&workspace.runs("run recipes/vectors.toml --json --work work"));
+    assert_eq!(run(), ["import"]);
+    assert_eq!(run(), [""; 0]);
+    workspace.write("recipes/v.ids.txt", "a\nc\n");
+    assert_eq!(run(), ["import"]);
+    // Another file that is read first.
+    fs::rename(workspace.path("recipes/v.ids.txt"), workspace.path("recipes/v.ids.json")).unwrap();
+    workspace.write("recipes/v.ids.json", "[\"a\", \"c\"]");
+    assert_eq!(run(), ["import"]);
+    assert_eq!(run(), [""; 0]);
+}
+
 /// A run is in a report once for each file of judgments.
 #[test]
 fn what_is_expected_names_its_judgments() {

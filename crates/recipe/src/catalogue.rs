@@ -33,6 +33,9 @@ pub struct CommandSpec {
     pub adopts: bool,
     /// Whether people fill in what the command writes with the format "csv".
     pub makes_sheets: bool,
+    /// Files that the command reads without being given their names: paths from the folder of an input, or
+    /// from an input that is a folder. `*` stands for the name of the input without its ending.
+    pub beside: &'static [&'static str],
 }
 
 /// An option of a command.

@@ -46,6 +46,8 @@ pub struct PlannedStep {
     pub adopts: bool,
     /// Whether people fill in its outputs, which are then theirs.
     pub is_filled_in: bool,
+    /// Files next to its inputs that the command reads too, as in [`CommandSpec::beside`].
+    pub beside: &'static [&'static str],
 }
 
 impl Plan {
@@ -87,6 +89,7 @@ impl Plan {
                 resumes,
                 adopts,
                 is_filled_in,
+                beside: spec.beside,
             });
         }
         let expected = planner.expected()?;

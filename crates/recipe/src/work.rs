@@ -271,7 +271,7 @@ impl Work {
         let mut lines =
             vec![format!("toller {}", env!("CARGO_PKG_VERSION")), format!("command {}", step.command)];
         for argument in &step.arguments {
-            let of = |piece: &Piece| self.made_of_piece(argument, piece, models);
+            let of = |piece: &Piece| self.made_of_piece(step, argument, piece, models);
             if argument.pieces.is_empty() {
                 lines.push(argument.option.clone());
             }
@@ -285,6 +285,7 @@ impl Work {
     /// `None` for what changes no result.
     fn made_of_piece(
         &mut self,
+        step: &PlannedStep,
         argument: &Argument,
         piece: &Piece,
         models: &Models,
@@ -295,9 +296,9 @@ impl Work {
             Piece::Output(path) => Some(format!("{option} {}", path.display())),
             Piece::Cache(_) => None,
             Piece::Reported { .. } => Some(format!("{option} {}", self.reported(piece)?.unwrap_or_default())),
-            Piece::Input(path) => Some(format!("{option} {}", self.identity(path)?)),
+            Piece::Input(path) => Some(format!("{option} {}", self.identity_of_input(step, path)?)),
             Piece::Upstream(path) => {
-                let content = self.identity(&self.directory.join(path))?;
+                let content = self.identity_of_input(step, &self.directory.join(path))?;
                 Some(format!("{option} {} {content}", path.display()))
             }
             Piece::Model { after, name } => {
@@ -305,6 +306,20 @@ impl Work {
                 Some(format!("{option} {after}{}", self.identity(&directory)?))
             }
         })
+    }
+
+    /// Name and content of an input, and of the files next to it that the command reads too.
+    fn identity_of_input(&mut self, step: &PlannedStep, path: &Path) -> Result<String, RecipeError> {
+        let mut identity = self.identity(path)?;
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        for name in step.beside {
+            let beside = folder.join(name.replace('*', &stem));
+            if beside != path && beside.is_file() {
+                identity += &format!(", {name}: {}", self.identity(&beside)?);
+            }
+        }
+        Ok(identity)
     }
 
     /// Name and content.

@@ -82,6 +82,7 @@ impl Catalogue for Make {
             resumes: false,
             adopts: false,
             makes_sheets: false,
+            beside: &[],
         })
     }
 

@@ -16,7 +16,7 @@ impl Catalogue for Make {
             |name: &str| OptionSpec { name: name.to_owned(), positional: false, takes: Takes::Value };
         let options = vec![option("how"), option("why")];
         let (resumes, adopts, makes_sheets) = (false, false, false);
-        (name == "make").then_some(CommandSpec { options, resumes, adopts, makes_sheets })
+        (name == "make").then_some(CommandSpec { options, resumes, adopts, makes_sheets, beside: &[] })
     }
 
     fn names(&self) -> Vec<String> {

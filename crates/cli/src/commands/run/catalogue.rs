@@ -26,6 +26,20 @@ const ADOPTING: [&str; 3] = ["encode", "index", "store import"];
 /// Commands whose CSV people fill in. Each refuses to replace what is filled in.
 const OF_SHEETS: [&str; 2] = ["annotate packages", "diff"];
 
+/// Files that commands read next to their inputs: identifiers of vectors; configuration and vocabulary of a
+/// checkpoint, which may lie around its folder.
+const BESIDE: [(&str, &[&str]); 2] = [
+    ("store import", &["*.ids.txt", "*.ids.json", "docid"]),
+    (
+        "convert",
+        &[
+            "*.pdmodel", "*.json", "__model__", "ernie_config.json", "model_config.json", "config.json",
+            "tokenizer_config.json", "vocab.txt", "../ernie_config.json", "../model_config.json",
+            "../config.json", "../tokenizer_config.json", "../vocab.txt",
+        ],
+    ),
+];
+
 /// The commands of this binary.
 pub(super) struct CommandCatalogue {
     root: Command,
@@ -65,6 +79,7 @@ impl Catalogue for CommandCatalogue {
             resumes: MENDING.contains(&name),
             adopts: ADOPTING.contains(&name),
             makes_sheets: OF_SHEETS.contains(&name),
+            beside: BESIDE.iter().find(|(command, _)| *command == name).map_or(&[], |(_, files)| files),
         })
     }
 
