@@ -160,6 +160,9 @@ pub enum ExchangeError {
         /// The vectors that would get wrong ids.
         vectors: PathBuf,
     },
+    /// A file of ids was to stay, and is another by now.
+    #[error("another process has replaced {} during the export", .0.display())]
+    IdsReplaced(PathBuf),
     /// The caller stopped the work.
     #[error("stopped")]
     Stopped,
@@ -218,6 +221,7 @@ impl Explain for ExchangeError {
                 let vectors = vectors.display().to_string();
                 remedy!("give another {}, or remove {}", Setting::Output, vectors)
             }
+            Self::IdsReplaced(_) => "export again when the other process has ended".into(),
             Self::Stopped => return None,
             Self::UnwritableId { .. } => "export to Parquet, which holds any identifier".into(),
         })
@@ -245,6 +249,7 @@ impl Explain for ExchangeError {
             | Self::IdCount { ids_path: path, .. }
             | Self::DuplicateId { again_path: path, .. }
             | Self::IdsInUse { ids: path, .. }
+            | Self::IdsReplaced(path)
             | Self::UnwritableId { path, .. } => Some(ErrorPlace::of_file(path)),
             Self::IdFileCount { .. } | Self::Stopped => None,
         }

@@ -205,6 +205,16 @@ fn two_formats_share_a_file_of_ids_if_the_ids_are_the_same() -> TestResult {
     assert!(matches!(&refused, ExchangeError::IdsInUse { vectors, .. } if *vectors == faiss), "{refused}");
     assert!(refused.remedy().is_some() && !npy.exists());
     write(&first, &npy, ExportFormat::Npy, false)?;
+    // Another export replaces the ids that are to stay.
+    let ids = directory.path().join("x.ids.txt");
+    let during = &mut |_| {
+        std::fs::write(&ids, "b\n").ok();
+        ControlFlow::Continue(())
+    };
+    let options = ExportOptions { overwrite: true, widen: false };
+    let refused = error(export(&first, &npy, ExportFormat::Npy, &options, during))?;
+    assert!(matches!(&refused, ExchangeError::IdsReplaced(path) if *path == ids), "{refused}");
+    std::fs::write(&ids, "a\n")?;
     for path in [faiss, npy] {
         assert_eq!(read(&Source::open(&[path], &SourceOptions::default())?)?.0, ["a"]);
     }

@@ -44,13 +44,14 @@ pub struct Exported {
 /// written, and may stop the export.
 ///
 /// All files appear or none: each is complete before the first is renamed, and what is replaced is removed
-/// before that. So a process that is killed leaves no vectors next to the ids of others.
+/// before that. So a process that is killed leaves no vectors next to the ids of others. Ids that were to stay
+/// are compared again at the end, since another export may have replaced them.
 ///
 /// bf16, which none of the formats has, becomes f32, exactly; so does f16 in FAISS's.
 ///
 /// # Errors
 /// When a file exists and is not to be replaced, or cannot be written; for an id that the format cannot hold;
-/// [`ExchangeError::Stopped`].
+/// [`ExchangeError::IdsReplaced`]; [`ExchangeError::Stopped`].
 pub fn export(
     store: &Store,
     output: &Path,
@@ -63,16 +64,17 @@ pub fn export(
     if vectors.is_file() && !options.overwrite {
         return Err(ExchangeError::Exists(vectors));
     }
-    let changed_ids = ids.map(|ids| changed(store, ids, &vectors, options)).transpose()?.flatten();
+    let changed_ids =
+        ids.as_ref().map(|ids| changed(store, ids.clone(), &vectors, options)).transpose()?.flatten();
     if format == ExportFormat::Pyserini {
         fs::create_dir_all(output).map_err(FileError::on("create", output))?;
     }
-    let ids = changed_ids.map(|path| {
+    let new_ids = changed_ids.map(|path| {
         let mut file = AtomicFile::create(path)?;
         ids::write(store, &mut file)?;
         Ok::<_, ExchangeError>(file.complete()?)
     });
-    let ids = ids.transpose()?;
+    let new_ids = new_ids.transpose()?;
     let half = store.dtype() == DType::F16 && !options.widen;
     let mut file = AtomicFile::create(&vectors)?;
     match format {
@@ -82,11 +84,13 @@ pub fn export(
         ExportFormat::Faiss | ExportFormat::Pyserini => faiss::write_flat(store, &mut file, progress)?,
     }
     let file = file.complete()?;
-    if let Some(ids) = ids {
+    if let Some(new) = new_ids {
         if vectors.is_file() {
             remove_durably(&vectors)?;
         }
-        ids.commit()?;
+        new.commit()?;
+    } else if let Some(kept) = ids.filter(|ids| !ids::are_those_of(store, ids).is_ok_and(|same| same)) {
+        return Err(ExchangeError::IdsReplaced(kept));
     }
     file.commit()?;
     let bytes = files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
