@@ -186,6 +186,7 @@ fn comparisons() {
         "{}",
         table.stdout
     );
+    workspace.toller(&format!("{command} --baseline ./bad.run --format latex")).succeeds();
     workspace
         .toller(&format!("{command} --baseline x.run"))
         .fails(2, &["--baseline x.run is not one of the runs"]);

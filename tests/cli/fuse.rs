@@ -205,6 +205,9 @@ fn alpha_is_written_as_table_and_csv() {
 fn what_cannot_be_tuned_is_refused() {
     let workspace = workspace();
     workspace.write("unjudged", "q9 0 c 1\n");
+    workspace.write("bad", [&workspace.read("qrels")[..], b"q1 0 c\n"].concat());
+    workspace.toller("tune alpha one.run two.run --qrels bad").fails(1, &["bad, line", "--skip-bad-lines"]);
+    workspace.toller("tune alpha one.run two.run --qrels bad --skip-bad-lines").succeeds();
     workspace.write("nothing", "");
     let tune = "tune alpha one.run";
     for (code, flags, says) in [

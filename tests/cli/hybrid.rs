@@ -233,6 +233,10 @@ fn what_cannot_be_searched_is_refused() {
     let workspace = workspace();
     workspace.runs("index -q --language en --corpus corpus.jsonl --output plain");
     let tune = "tune bm25 --sparse index --qrels data/qrels.txt --queries q.jsonl";
+    workspace.write("bad.txt", [&workspace.read("data/qrels.txt")[..], b"q1 0 c\n"].concat());
+    let with_bad_line = tune.replace("data/qrels.txt", "bad.txt");
+    workspace.toller(&with_bad_line).fails(1, &["bad.txt, line", "--skip-bad-lines"]);
+    workspace.toller(&format!("{with_bad_line} --skip-bad-lines --k1 0.9 --b 0.4")).succeeds();
     workspace.write("other.jsonl", "{\"_id\": \"elsewhere\", \"text\": \"a text\"}\n");
     workspace.runs("index -q --language en --corpus other.jsonl --output other");
     let other = tune.replace("--sparse index", "--sparse other");

@@ -85,6 +85,11 @@ fn what_is_missing_is_reported() {
     workspace
         .toller(&format!("{RANKS} --document-groups few.tsv"))
         .fails(1, &["few.tsv has no group", "\"s20\""]);
+    let again = [&workspace.read("data/paragraphs.tsv")[..], b"s0\telsewhere\n"].concat();
+    workspace.write("twice.tsv", again);
+    workspace
+        .toller(&format!("{RANKS} --document-groups twice.tsv"))
+        .fails(1, &["twice.tsv: the document \"s0\" is in the groups", "one line for each document"]);
     workspace
         .toller(&format!("{RANKS} --measures AP"))
         .fails(2, &["AP does not depend on the rank", "use RR"]);

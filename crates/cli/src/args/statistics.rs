@@ -3,6 +3,7 @@
 use toller_eval::{CompareOptions, Correction, MOST_SAMPLES, Pairs, RunReport, Test};
 
 use super::choice::{Choice, Described, described};
+use super::outputs::is_same_place;
 use super::paths::InputPath;
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -72,8 +73,9 @@ pub fn with_baseline(
     paths: &[InputPath],
     runs: &[RunReport],
 ) -> Result<Pairs, UsageError> {
-    let named =
-        |(path, run): (&InputPath, &RunReport)| path == baseline || baseline.as_os_str() == run.name.as_str();
+    let named = |(path, run): (&InputPath, &RunReport)| {
+        is_same_place(path, baseline) || baseline.as_os_str() == run.name.as_str()
+    };
     let found = paths.iter().zip(runs).position(named);
     found.map(Pairs::With).ok_or_else(|| {
         let message = format!("--baseline {} is not one of the runs", baseline.display());

@@ -168,7 +168,17 @@ impl<'a> Judged<'a> {
 
 /// The group of each document.
 fn groups_of(file: &InputPath) -> crate::Result<HashMap<String, String>> {
-    Ok(pairs(file, "a document's identifier and the name of its group")?.into_iter().collect())
+    let mut groups = HashMap::new();
+    for (document, group) in pairs(file, "a document's identifier and the name of its group")? {
+        let message = |other| {
+            format!("{}: the document {document:?} is in the groups {other:?} and {group:?}", file.display())
+        };
+        if let Some(other) = groups.get(&document).filter(|other| **other != group) {
+            return Err(Remedied::new(message(other), "leave one line for each document").into());
+        }
+        groups.insert(document, group);
+    }
+    Ok(groups)
 }
 
 /// The number of each document's group.

@@ -66,7 +66,7 @@ pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = args.fusion()?;
     Inputs::files(args.runs.iter().chain([&args.judging.qrels.qrels])).check()?;
     let plot = args.output.plot.open()?;
-    let qrels = args.judging.qrels.read(false, ui)?;
+    let qrels = args.judging.qrels.read(args.input.skip_bad_lines(), ui)?;
     let runs: [Run; 2] = match args.input.read_all(&args.runs, ui)?.try_into() {
         Ok(runs) => runs,
         Err(runs) => {

@@ -93,7 +93,7 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
     Inputs::files(args.queries.iter().chain([&args.judging.qrels.qrels])).check()?;
     let grid = args.grid()?;
     let plot = args.output.plot.open()?;
-    let qrels = args.judging.qrels.read(false, ui)?;
+    let qrels = args.judging.qrels.read(args.bad_lines.skip_bad_lines, ui)?;
     let queries = args.input.read(&args.queries, args.bad_lines.skip_bad_lines, ui)?;
     let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
     let missing = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
