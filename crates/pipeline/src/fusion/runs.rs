@@ -33,17 +33,8 @@ impl<'a> Pools<'a> {
     /// score that is not finite.
     pub fn new(runs: &'a [Run], depth: usize, fusion: &Fusion) -> Result<Self, FusionError> {
         fusion.check(runs.len())?;
-        let orders: Vec<Vec<&str>> =
-            runs.iter().map(|run| run.queries.keys().map(String::as_str).collect()).collect();
-        let pool = |query: &'a str| {
-            let entries = |run: &'a Run| run.queries.get(query).map_or(&[][..], Vec::as_slice);
-            let list = |run| {
-                entries(run).iter().map(|entry| (entry.doc_id.as_str(), entry.score)).collect::<Vec<_>>()
-            };
-            let pool = Pool::new(runs.iter().map(list).collect(), depth, fusion);
-            Ok((query, pool.map_err(|bad| bad.of_query(query, str::to_owned))?))
-        };
-        let queries = merged_order(&orders).into_par_iter().map(pool).collect::<Result<_, FusionError>>()?;
+        let pool = |query: &'a str| Ok((query, pool(runs, query, depth, fusion)?));
+        let queries = queries_of(runs).into_par_iter().map(pool).collect::<Result<_, FusionError>>()?;
         Ok(Self { fusion: fusion.clone(), queries })
     }
 
@@ -61,12 +52,43 @@ impl<'a> Pools<'a> {
     pub fn fuse(&self, weights: &[f64], k: usize) -> Result<Vec<FusedQuery<'a>>, FusionError> {
         let lists = self.queries.first().map_or(weights.len(), |(_, pool)| pool.list_count());
         check_weights(weights, lists)?;
-        let fuse = |(query_id, pool): &(&'a str, Pool<&'a str>)| {
-            let hits = pool.fuse(self.fusion.combination, weights, k);
-            Ok(FusedQuery { query_id, hits: hits.map_err(|bad| bad.of_query(query_id, str::to_owned))? })
-        };
+        let fuse = |(query, pool): &(&'a str, Pool<&'a str>)| fused(query, pool, &self.fusion, weights, k);
         self.queries.par_iter().map(fuse).collect()
     }
+}
+
+/// The queries that any run has, in their order.
+fn queries_of(runs: &[Run]) -> Vec<&str> {
+    let orders: Vec<Vec<&str>> =
+        runs.iter().map(|run| run.queries.keys().map(String::as_str).collect()).collect();
+    merged_order(&orders)
+}
+
+/// What the runs say of a query.
+fn pool<'a>(
+    runs: &'a [Run],
+    query: &str,
+    depth: usize,
+    fusion: &Fusion,
+) -> Result<Pool<&'a str>, FusionError> {
+    let list = |run: &'a Run| {
+        let entries = run.queries.get(query).map_or(&[][..], Vec::as_slice);
+        entries.iter().map(|entry| (entry.doc_id.as_str(), entry.score)).collect()
+    };
+    let pool = Pool::new(runs.iter().map(list).collect(), depth, fusion);
+    pool.map_err(|bad| bad.of_query(query, str::to_owned))
+}
+
+/// The best documents of a query.
+fn fused<'a>(
+    query_id: &'a str,
+    pool: &Pool<&'a str>,
+    fusion: &Fusion,
+    weights: &[f64],
+    k: usize,
+) -> Result<FusedQuery<'a>, FusionError> {
+    let hits = pool.fuse(fusion.combination, weights, k);
+    Ok(FusedQuery { query_id, hits: hits.map_err(|bad| bad.of_query(query_id, str::to_owned))? })
 }
 
 /// Fuses runs: the `k` best documents of each query that any of them has, from the best `depth` of each run.
@@ -81,7 +103,12 @@ pub fn fuse_runs<'a>(
     depth: usize,
     k: usize,
 ) -> Result<Vec<FusedQuery<'a>>, FusionError> {
-    Pools::new(runs, depth, fusion)?.fuse(&fusion.weights_of(runs.len()), k)
+    fusion.check(runs.len())?;
+    let weights = fusion.weights_of(runs.len());
+    check_weights(&weights, runs.len())?;
+    // A pool lives until its query is fused: those of all queries would take more memory than the runs.
+    let fuse = |query| fused(query, &pool(runs, query, depth, fusion)?, fusion, &weights, k);
+    queries_of(runs).into_par_iter().map(fuse).collect()
 }
 
 impl<K> BadEntry<K> {
