@@ -57,6 +57,9 @@ __device__ inline float next_up(float x) {
 
 __device__ inline float next_down(float x) { return -next_up(-x); }
 
+// The larger number, or NaN if one is NaN. (fmaxf drops NaN: what overflowed would pass as finite.)
+__device__ inline float max_or_nan(float x, float y) { return x > y || x != x ? x : y; }
+
 // The sum over the warp, in every lane.
 template <class Float>
 __device__ inline Float warp_sum(Float x) {

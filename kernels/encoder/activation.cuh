@@ -40,7 +40,7 @@ __device__ inline void activate(uint32_t activation, Numbers &x) {
         });
     case TOLLER_ACTIVATION_GELU_TANH:
         return each(x, [](float x) { return 0.5f * x * (1.0f + tanhf(0.79788456f * __fmaf_rn(0.044715f * x * x, x, x))); });
-    case TOLLER_ACTIVATION_RELU: return each(x, [](float x) { return fmaxf(x, 0.0f); });
+    case TOLLER_ACTIVATION_RELU: return each(x, [](float x) { return max_or_nan(x, 0.0f); });
     case TOLLER_ACTIVATION_SILU: return each(x, [](float x) { return x / (1.0f + expf(-x)); });
     case TOLLER_ACTIVATION_TANH: return each(x, [](float x) { return tanhf(x); });
     default: return each(x, [](float x) { return 1.0f / (1.0f + expf(-x)); });

@@ -27,7 +27,7 @@ __device__ inline void pool_unit(float (&to)[UNIT], const toller_pool_args &args
         const float weight = is_weighted ? static_cast<float>(token - start + 1) : 1.0f;
 #pragma unroll
         for (int i = 0; i < static_cast<int>(UNIT); ++i) {
-            to[i] = pooling == TOLLER_POOLING_MAX ? fmaxf(to[i], x[i]) : __fmaf_rn(weight, x[i], to[i]);
+            to[i] = pooling == TOLLER_POOLING_MAX ? max_or_nan(x[i], to[i]) : __fmaf_rn(weight, x[i], to[i]);
         }
     }
     if (pooling == TOLLER_POOLING_MAX) return;

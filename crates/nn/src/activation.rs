@@ -94,7 +94,8 @@ impl Activation {
             Self::Identity => x,
             Self::Gelu => simd::gelu(simd, x),
             Self::GeluTanh => simd::gelu_tanh(simd, x),
-            Self::Relu => simd.max(x, simd.splat(0.0)),
+            // The second operand stays if it is NaN.
+            Self::Relu => simd.max(simd.splat(0.0), x),
             Self::Silu => simd.mul(x, simd::sigmoid(simd, x)),
             Self::Tanh => simd::tanh(simd, x),
             Self::Sigmoid => simd::sigmoid(simd, x),

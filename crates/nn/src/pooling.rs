@@ -37,7 +37,10 @@ impl Pooling {
             Self::Max => {
                 out.copy_from_slice(&states[..width]);
                 for row in rows {
-                    out.iter_mut().zip(row).for_each(|(out, &x)| *out = out.max(x));
+                    for (out, &x) in out.iter_mut().zip(row) {
+                        // `f32::max` drops NaN.
+                        *out = if x > *out || x.is_nan() { x } else { *out };
+                    }
                 }
             }
             Self::Mean | Self::MeanSqrtLen => {

@@ -74,9 +74,9 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     fn div(self, a: Self::F32, b: Self::F32) -> Self::F32;
     /// `a * b + c`, rounded once.
     fn fma(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
-    /// The larger of finite values.
+    /// The larger value: `a` if it is greater than `b`, else `b`, also if one is NaN.
     fn max(self, a: Self::F32, b: Self::F32) -> Self::F32;
-    /// The smaller of finite values.
+    /// The smaller value: `a` if it is less than `b`, else `b`, also if one is NaN.
     fn min(self, a: Self::F32, b: Self::F32) -> Self::F32;
     /// To the nearest integer, ties to even.
     fn round(self, a: Self::F32) -> Self::F32;

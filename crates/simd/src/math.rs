@@ -14,6 +14,13 @@ fn polynomial<S: Lanes>(simd: S, coefficients: &[f32], x: S::F32) -> S::F32 {
     value
 }
 
+/// `x`, at least `low` and at most `high`. NaN stays NaN, so that what overflowed does not pass as finite: it is
+/// the second operand.
+#[inline(always)]
+fn clamp<S: Lanes>(simd: S, x: S::F32, low: f32, high: f32) -> S::F32 {
+    simd.min(simd.splat(high), simd.max(simd.splat(low), x))
+}
+
 /// The natural exponential, relative error below 2e-7. Arguments are clamped to -87.3..=88.0, so the
 /// result is never zero, subnormal or infinite.
 #[inline(always)]
@@ -24,7 +31,7 @@ pub fn exp<S: Lanes>(simd: S, x: S::F32) -> S::F32 {
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
 
-    let x = simd.min(simd.max(x, simd.splat(-87.3)), simd.splat(88.0));
+    let x = clamp(simd, x, -87.3, 88.0);
     let n = simd.round(simd.mul(x, simd.splat(std::f32::consts::LOG2_E)));
     let r = simd.fma(n, simd.splat(-LN2_HIGH), x);
     let r = simd.fma(n, simd.splat(-LN2_LOW), r);
@@ -39,7 +46,7 @@ pub fn exp<S: Lanes>(simd: S, x: S::F32) -> S::F32 {
 pub fn exp2_coarse<S: Lanes>(simd: S, x: S::F32) -> S::F32 {
     // 2^f on |f| <= 1/2.
     const P: [f32; 4] = [0.999_928_06, 0.693_260_97, 0.242_611_13, 0.055_171_657];
-    let x = simd.max(x, simd.splat(-126.0));
+    let x = simd.max(simd.splat(-126.0), x);
     let n = simd.round(x);
     simd.times_exp2(polynomial(simd, &P, simd.sub(x, n)), n)
 }
@@ -55,7 +62,7 @@ pub(crate) fn erf<S: Lanes>(simd: S, x: S::F32) -> S::F32 {
     ];
     const Q: [f32; 6] = [1.0, 0.497_405_23, 0.113_873_76, 0.015_430_053, 0.001_301_526_4, 6.239_947e-5];
 
-    let x = simd.min(simd.max(x, simd.splat(-LIMIT)), simd.splat(LIMIT));
+    let x = clamp(simd, x, -LIMIT, LIMIT);
     let square = simd.mul(x, x);
     simd.div(simd.mul(x, polynomial(simd, &P, square)), polynomial(simd, &Q, square))
 }

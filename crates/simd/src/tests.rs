@@ -113,6 +113,22 @@ fn erf_gelu_and_tanh_are_accurate_and_the_same_everywhere() {
     assert_eq!(everywhere(Tanh, &[-60.0, 60.0]), [-1.0, 1.0]);
 }
 
+/// What overflowed must not pass as finite.
+#[test]
+fn nan_stays_nan_on_every_instruction_set() {
+    fn keeps_nan(function: impl Function) {
+        for isa in Isa::available() {
+            let values = dispatch_on(isa, Map { values: &[f32::NAN, 0.5, -f32::NAN], function });
+            assert_eq!(values.iter().map(|x| x.is_nan()).collect::<Vec<_>>(), [true, false, true], "{isa}");
+        }
+    }
+    keeps_nan(Exp);
+    keeps_nan(Exp2Coarse);
+    keeps_nan(Erf);
+    keeps_nan(Gelu);
+    keeps_nan(Tanh);
+}
+
 #[test]
 fn reductions_fold_halves_on_every_instruction_set() {
     struct Sum([f32; LANES]);

@@ -393,6 +393,39 @@ fn long_sequences_and_extreme_scores() {
     }
 }
 
+/// Else what overflowed passes as a finite score.
+#[test]
+fn nan_stays_nan() {
+    keeps_nan(&Cpu::new(Precision::F32));
+    for precision in [Precision::F32, Precision::F16, Precision::Bf16] {
+        keeps_nan(&gpu(Kernels::OfH100, precision));
+    }
+}
+
+/// The second of three tokens is NaN: so are what a layer makes of it, and the largest of all three.
+fn keeps_nan<B: Backend>(backend: &B) {
+    let mut scratch = backend.scratch();
+    let s = &mut scratch;
+    let values = [[0.5; 8], [f32::NAN; 8], [-0.5; 8]].concat();
+    let table = backend.table(Matrix { values: &values, rows: 3, columns: 8 }).unwrap();
+    let norm = NormParameters { weight: &[1.0; 8], bias: None, epsilon: 1e-3, centers: false };
+    let norm = backend.norm(norm).unwrap();
+    let batch = backend.batch(vec![vec![0, 1, 2]], Sequences::from_lengths([3])).unwrap();
+    let stream = backend.embed(s, &batch, &[table], &norm, NormPlacement::After).unwrap();
+    let layer = backend.linear(Layer::new(1, 8, 8, true).parameters(), Place::Inner).unwrap();
+    for activation in ACTIVATIONS {
+        let made = backend.project(s, stream.input(), &layer, activation).unwrap();
+        let mut host = Vec::new();
+        backend.to_host(s, made, &mut host).unwrap();
+        let nans: Vec<bool> = host.iter().map(|x| x.is_nan()).collect();
+        assert_eq!(nans, [[false; 8], [true; 8], [false; 8]].concat(), "{activation:?}: {host:?}");
+    }
+    let pooled = backend.pool(s, stream.input(), &batch, &[Pooling::Max], 0).unwrap();
+    let mut host = Vec::new();
+    backend.to_host(s, pooled, &mut host).unwrap();
+    assert!(host.iter().all(|x| x.is_nan()), "{host:?}");
+}
+
 #[test]
 fn shapes_that_do_not_agree_are_errors() {
     let cpu = Cpu::new(Precision::F32);
