@@ -97,7 +97,10 @@ fn main() {
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let encoders = Precision::ALL.map(|dtype| {
-        (dtype, DualEncoder::load(&model, &LoadOptions { dtype, ..LoadOptions::default() }).unwrap())
+        (
+            dtype,
+            DualEncoder::load(&model, &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() }).unwrap(),
+        )
     });
     println!("{}, {threads} threads, median of {ROUNDS} rounds in turn", toller_simd::Isa::active());
     let arguments: Vec<String> = std::env::args().skip(1).collect();

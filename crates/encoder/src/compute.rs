@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use toller_checkpoint::Fingerprint;
+use toller_checkpoint::{Fingerprint, ModelType};
 use toller_gpu::{Device, DeviceError, Devices};
 #[cfg(feature = "candle")]
 use toller_nn::candle_core::DeviceLocation;
@@ -32,10 +32,15 @@ pub enum Compute {
 }
 
 impl Compute {
-    /// The precision that is used if none is asked for.
-    #[must_use]
-    pub fn dtype(&self) -> Precision {
-        if self.is_cpu() { Precision::F32 } else { Precision::F16 }
+    /// The precision of a model if none is asked for: f32 on the CPU; on GPUs f16, or bf16 for decoders, which
+    /// are published in it. Their states may leave f16's range, and the sums of their many layers are f32 only
+    /// in bf16.
+    pub(crate) fn dtype_of(&self, model_type: ModelType) -> Precision {
+        match model_type {
+            _ if self.is_cpu() => Precision::F32,
+            decoder if decoder.is_decoder() => Precision::Bf16,
+            _ => Precision::F16,
+        }
     }
 
     /// Whether the CPU computes.
@@ -181,12 +186,15 @@ impl<B: Backend> Several<B> {
         Self(networks.into_iter().map(|network| (network, AtomicUsize::new(0))).collect())
     }
 
-    /// Takes the network that computes the fewest batches. Another thread may take one at the same time.
+    /// Takes the network that computes the fewest batches. Another thread may take one at the same time. A
+    /// device that is lost comes last: it fails at once, so it would get nearly all batches.
     fn least_busy(&self) -> (&Network<B>, Busy<'_>) {
         loop {
-            let counts = self.0.iter().map(|(network, busy)| (busy.load(Ordering::Relaxed), network, busy));
-            let least = counts.min_by_key(|(count, ..)| *count);
-            if let Some((count, network, busy)) = least
+            let ranks = self.0.iter().map(|(network, busy)| {
+                (network.backend().is_lost(), busy.load(Ordering::Relaxed), network, busy)
+            });
+            let least = ranks.min_by_key(|&(is_lost, count, ..)| (is_lost, count));
+            if let Some((_, count, network, busy)) = least
                 && busy.compare_exchange(count, count + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             {
                 return (network, Busy(busy));

@@ -46,8 +46,9 @@ pub struct LoadOptions {
     pub prompt: Option<String>,
     /// The tokens of a flat batch, at most; `None` for what the backend wants.
     pub batch_tokens: Option<usize>,
-    /// What the transformer's matrix products are computed in; what follows it is f32.
-    pub dtype: Precision,
+    /// What the transformer's matrix products are computed in; what follows it is f32. `None` for f32 on the
+    /// CPU, and on GPUs f16, or bf16 for decoders.
+    pub dtype: Option<Precision>,
     /// Where the model computes.
     pub compute: Compute,
     /// The model's manifest: what it says where the directory does not.

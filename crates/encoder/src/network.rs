@@ -210,13 +210,17 @@ impl<B: Backend> Encode for Network<B> {
     }
 
     /// A batch for which the device has too little memory is computed in halves: other programs may have
-    /// taken memory since the budget was planned.
+    /// taken memory since the budget was planned. First, what finished batches left is given back.
     fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
         let before = rows.len();
-        match self.encode_whole(request, rows) {
+        let mut done = self.encode_whole(request, rows);
+        if done.as_ref().is_err_and(EncoderError::is_out_of_memory) && self.drops_scratches() {
+            rows.truncate(before);
+            done = self.encode_whole(request, rows);
+        }
+        match done {
             Err(error) if error.is_out_of_memory() && request.texts.len() > 1 => {
                 self.split.fetch_add(1, Ordering::Relaxed);
-                self.scratches().clear();
                 rows.truncate(before);
                 let (first, second) = request.texts.split_at(request.texts.len() / 2);
                 self.encode(Request { texts: first, ..request }, rows)?;
@@ -228,6 +232,13 @@ impl<B: Backend> Encode for Network<B> {
 }
 
 impl<B: Backend> Network<B> {
+    /// Gives the memory of finished batches back. Returns whether there was any.
+    fn drops_scratches(&self) -> bool {
+        // The lock is not held while memory is given back, which waits for the device.
+        let scratches = std::mem::take(&mut *self.scratches());
+        !scratches.is_empty()
+    }
+
     /// See [`Encode::encode`].
     fn encode_whole(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
         let Request { texts, unpooled, output, threads } = request;

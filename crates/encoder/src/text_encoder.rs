@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toller_checkpoint::{Fingerprint, ModelError, ModelType, Parameters, Tensor};
-use toller_nn::{Activation, Backend, Pooling, Work};
+use toller_nn::{Activation, Backend, Pooling, Precision, Work};
 use toller_tokenizer::{Side, Tokenizer, Tokens};
 
 use crate::batch::{by_budget, length};
@@ -39,6 +39,7 @@ struct Model {
     truncates: bool,
     unexpected_tensors: Vec<String>,
     batch_tokens: usize,
+    dtype: Precision,
 }
 
 /// The plan of a tower, before its parameters are loaded.
@@ -157,14 +158,16 @@ impl TextEncoder {
         }
 
         let tokenizer = layout.tokenizer(options.max_length, &config, fingerprint)?;
+        let dtype = options.dtype.unwrap_or_else(|| options.compute.dtype_of(config.model_type));
         let plan = TowerPlan { layout: layout.clone(), config, pooling, dim: options.dim };
-        let (network, parameters) = compute::open(&plan, &options.compute, options.dtype, fingerprint)?;
+        let (network, parameters) = compute::open(&plan, &options.compute, dtype, fingerprint)?;
         let model = Model {
             dim: network.dim(),
             normalizes: network.normalizes(),
             truncates: network.truncates(),
             unexpected_tensors: parameters.unexpected(),
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
+            dtype,
             network,
             plan,
         };
@@ -201,6 +204,12 @@ impl TextEncoder {
     #[must_use]
     pub fn prompt(&self) -> &str {
         &self.prompt
+    }
+
+    /// What the transformer's matrix products are computed in.
+    #[must_use]
+    pub fn dtype(&self) -> Precision {
+        self.model.dtype
     }
 
     /// The dimensions of a vector.

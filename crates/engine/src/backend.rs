@@ -168,7 +168,7 @@ mod tests {
         };
         let compute = candle(Device::Auto, report).unwrap();
         assert_eq!(
-            (compute.name_of(compute.dtype()).as_str(), reports.get()),
+            (compute.name_of(toller_nn::Precision::F32).as_str(), reports.get()),
             ("f32 by candle on the CPU", 1)
         );
     }

@@ -48,7 +48,6 @@ pub struct EncoderOptions {
 #[derive(Clone)]
 pub struct Encoder {
     pub(crate) model: Arc<DualEncoder>,
-    dtype: Precision,
     compute: Compute,
     info: ModelInfo,
     threads: Threads,
@@ -113,10 +112,10 @@ impl Encoder {
         Ok(Self { model: Arc::new(self.model.with_prompt(prompt)?), ..self.clone() })
     }
 
-    /// What the model computes in.
+    /// What the model of passages computes in.
     #[must_use]
     pub fn dtype(&self) -> Precision {
-        self.dtype
+        self.model.tower(Role::Passage).dtype()
     }
 
     /// Where the model computes.
@@ -176,7 +175,6 @@ impl Engine {
             batch_tokens,
         } = options.clone();
         let compute = self.compute(device, backend)?;
-        let dtype = dtype.unwrap_or(compute.dtype());
         let query_source = query_model.as_deref().map(|name| self.resolve(name)).transpose()?;
         let load = LoadOptions {
             query_model: query_source.map(|source| source.directory),
@@ -202,7 +200,7 @@ impl Engine {
             passage_encoder: model.passage_fingerprint().map(str::to_owned),
             ..ModelInfo::new(name, model.fingerprint())
         };
-        Ok(Encoder { model: Arc::new(model), dtype, compute, info, threads: self.threads.clone() })
+        Ok(Encoder { model: Arc::new(model), compute, info, threads: self.threads.clone() })
     }
 
     /// Loads the cross-encoder of this name.

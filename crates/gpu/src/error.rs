@@ -99,8 +99,8 @@ impl DeviceError {
     }
 }
 
-/// Whether all later calls of the process fail, too, after this result of the driver: errors of memory that
-/// cannot be corrected, of kernels, and of connections.
+/// Whether all later calls of this GPU's context fail, too, after this result of the driver: errors of memory
+/// that cannot be corrected, of kernels, and of connections. The process's other GPUs go on.
 #[cfg(any(feature = "cuda", test))]
 pub(crate) fn is_sticky(code: u32) -> bool {
     matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 999)

@@ -34,6 +34,11 @@ pub trait Backend: Send + Sync + 'static {
     /// How much work the backend wants at a time.
     fn work(&self) -> Work;
 
+    /// Whether the device has failed, so that all further steps fail, too.
+    fn is_lost(&self) -> bool {
+        false
+    }
+
     /// New memory for steps.
     fn scratch(&self) -> Self::Scratch;
 

@@ -263,7 +263,6 @@ impl PairScorer {
         let load = move |session: &Arc<work::Session>| {
             let engine = session.engine()?;
             let compute = engine.compute(device, Backend::Native)?;
-            let dtype = dtype.unwrap_or(compute.dtype());
             Ok(engine.cross_encoder(&name, &CrossEncoderOptions { compute, dtype, ..options })?)
         };
         Ok(Self { model: Arc::new(work::run(py, None, load)?) })

@@ -69,7 +69,6 @@ impl ScoringArgs {
         machine: &ComputeArgs,
         engine: &Engine,
     ) -> crate::Result<CrossEncoderOptions> {
-        let (compute, dtype) = machine.open(engine)?;
         Ok(CrossEncoderOptions {
             max_length: max_length.map(|length| length as usize),
             truncation: self.truncation,
@@ -78,8 +77,8 @@ impl ScoringArgs {
             prompt: self.rerank_prompt.clone(),
             new_head: None,
             batch_tokens: machine.batch_tokens(),
-            dtype,
-            compute,
+            dtype: machine.dtype,
+            compute: machine.open(engine)?,
         })
     }
 }

@@ -18,7 +18,8 @@ pub struct ComputeArgs {
     #[arg(long, value_name = "native|candle", default_value_t = Backend::Native)]
     pub backend: Backend,
 
-    /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU, f16 on a GPU]
+    /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU; on a
+    /// GPU f16, or bf16 for decoders]
     #[arg(long, value_name = "f32|f16|bf16|int8")]
     pub dtype: Option<Precision>,
 
@@ -58,11 +59,9 @@ impl ComputeArgs {
         }
     }
 
-    /// What computes, and in which number format.
-    pub fn open(&self, engine: &Engine) -> crate::Result<(Compute, Precision)> {
-        let compute = engine.compute(self.device, self.backend).map_err(in_flags)?;
-        let dtype = self.dtype.unwrap_or(compute.dtype());
-        Ok((compute, dtype))
+    /// What computes.
+    pub fn open(&self, engine: &Engine) -> crate::Result<Compute> {
+        engine.compute(self.device, self.backend).map_err(in_flags)
     }
 
     /// Tokens of a batch.

@@ -126,10 +126,9 @@ pub fn load_cross_encoder(
         )
         .into());
     }
-    let (compute, dtype) = args.compute.open(engine)?;
     let options = CrossEncoderOptions {
-        dtype,
-        compute,
+        dtype: args.compute.dtype,
+        compute: args.compute.open(engine)?,
         max_length: args.max_length.map(|length| length as usize),
         label: Some(0),
         batch_tokens: args.compute.batch_tokens(),

@@ -46,8 +46,9 @@ pub struct CrossEncoderOptions {
     pub new_head: Option<NewHead>,
     /// The tokens of a flat batch, at most; `None` for what the backend wants.
     pub batch_tokens: Option<usize>,
-    /// What the transformer's matrix products are computed in; the head is f32.
-    pub dtype: Precision,
+    /// What the transformer's matrix products are computed in; the head is f32. `None` for f32 on the CPU, and
+    /// on GPUs f16, or bf16 for decoders.
+    pub dtype: Option<Precision>,
     /// Where the model computes.
     pub compute: Compute,
 }
@@ -218,9 +219,10 @@ impl CrossEncoder {
             .map(|_| Architecture::of(config.model_type, "a new classifier for a model", &config_path))
             .transpose()?;
         let seed = new_head.map(|new_head| new_head.seed);
+        let dtype = options.dtype.unwrap_or_else(|| options.compute.dtype_of(config.model_type));
         let plan = ClassifierPlan { folder: folder.clone(), config, head, labels, seed };
         let (network, FoundHead { prefix, unexpected_tensors, .. }) =
-            compute::open(&plan, &options.compute, options.dtype, &mut fingerprint)?;
+            compute::open(&plan, &options.compute, dtype, &mut fingerprint)?;
         Ok(Self {
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
             network,
@@ -236,7 +238,7 @@ impl CrossEncoder {
                 prefix,
             }),
             scoring,
-            dtype: options.dtype,
+            dtype,
             compute: options.compute.clone(),
             fingerprint: fingerprint.finish(),
         })

@@ -30,8 +30,8 @@ pub struct TokenClassifierOptions {
     pub new_labels: Option<Vec<String>>,
     /// The tokens of a flat batch, at most; `None` for what the backend wants.
     pub batch_tokens: Option<usize>,
-    /// What the transformer's matrix products are computed in.
-    pub dtype: Precision,
+    /// What the transformer's matrix products are computed in. `None` for f32 on the CPU, and f16 on GPUs.
+    pub dtype: Option<Precision>,
     /// Where the model computes.
     pub compute: Compute,
 }
@@ -131,8 +131,9 @@ impl TokenClassifier {
         fingerprint.value("kind", b"token classifier");
         config.fingerprint(&mut fingerprint);
         let tokenizer = layout.tokenizer(options.max_length, &config, &mut fingerprint)?;
+        let dtype = options.dtype.unwrap_or_else(|| options.compute.dtype_of(config.model_type));
         let plan = TokenPlan { folder, config, labels: labels.len(), is_new };
-        let (network, prefix) = compute::open(&plan, &options.compute, options.dtype, &mut fingerprint)?;
+        let (network, prefix) = compute::open(&plan, &options.compute, dtype, &mut fingerprint)?;
         Ok(Self {
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
             network,

@@ -117,8 +117,8 @@ fn cross_encoders_of_every_head() {
 #[test]
 fn bits_of_candle_have_their_own_name_and_int8_is_refused() {
     let LoadOptions { compute, .. } = options();
-    assert_eq!(compute.name_of(compute.dtype()), "f32 by candle on the CPU");
-    let int8 = LoadOptions { dtype: Precision::Int8, ..options() };
+    assert_eq!(compute.name_of(Precision::F32), "f32 by candle on the CPU");
+    let int8 = LoadOptions { dtype: Some(Precision::Int8), ..options() };
     let error = DualEncoder::load(&fixture("tiny-bert"), &int8).err().unwrap();
     assert!(error.to_string().contains("int8 through candle"), "{error}");
     assert!(toller_ir::Explain::remedy(&error).unwrap().to_string().contains("native"));

@@ -29,7 +29,8 @@ fn check_all(model: &Path, expected: &Path) {
     let cases: Vec<Case> = lines(expected);
     assert!(cases.len() > 10);
     for dtype in Precision::ALL {
-        let encoder = DualEncoder::load(model, &LoadOptions { dtype, ..LoadOptions::default() }).unwrap();
+        let encoder =
+            DualEncoder::load(model, &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() }).unwrap();
         for role in [Role::Query, Role::Passage] {
             let of_role = cases_of(&cases, role);
             check(encoder.tower(role), &of_role, tolerance(dtype), |case| &case.embedding);

@@ -2,11 +2,14 @@
 //! the same bits alone and among others, several devices, too little memory.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use toller_encoder::{
     Compute, CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling,
 };
-use toller_gpu::Devices;
+use toller_gpu::{Devices, Launch, Memory, Watcher};
 use toller_ir::Explain;
 use toller_nn::Precision;
 use toller_tokenizer::Tokens;
@@ -21,7 +24,11 @@ const DTYPES: [(Precision, f64); 3] =
 const TEXTS: usize = 3;
 
 fn on_gpu(dtype: Precision) -> LoadOptions {
-    LoadOptions { dtype, compute: Compute::Gpus(Devices::shim(&[1 << 30])), ..LoadOptions::default() }
+    LoadOptions {
+        dtype: Some(dtype),
+        compute: Compute::Gpus(Devices::shim(&[1 << 30])),
+        ..LoadOptions::default()
+    }
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -120,7 +127,7 @@ fn check_cross(folder: &Path) {
     let pairs = few(lines::<Pair>(&folder.join("expected.jsonl")), |pair| pair.input_ids.len());
     // The label whose score counts: a model of three has none by default.
     let first = CrossEncoderOptions { label: Some(0), ..CrossEncoderOptions::default() };
-    let options = |compute, dtype| CrossEncoderOptions { compute, dtype, ..first.clone() };
+    let options = |compute, dtype| CrossEncoderOptions { compute, dtype: Some(dtype), ..first.clone() };
     let reference = CrossEncoder::load(folder, &first).unwrap().reference().unwrap();
     for (dtype, tolerance) in DTYPES {
         let LoadOptions { compute, .. } = on_gpu(dtype);
@@ -232,6 +239,79 @@ fn a_batch_without_room_is_computed_in_halves() {
         &LoadOptions { compute: Compute::Gpus(Devices::shim(&[1000])), ..LoadOptions::default() },
     );
     assert!(error.err().unwrap().remedy().unwrap().to_string().contains("free memory"));
+}
+
+/// Decoders are published in bf16, and overflow f16.
+#[test]
+fn a_precision_is_chosen_for_the_model() {
+    let gpu = || Compute::Gpus(Devices::shim(&[1 << 28]));
+    for (name, on_gpu) in [("tiny-bert", Precision::F16), ("models/qwen3", Precision::Bf16)] {
+        for (compute, expected) in [(gpu(), on_gpu), (Compute::Cpu, Precision::F32)] {
+            let options = LoadOptions { compute, ..LoadOptions::default() };
+            let model = DualEncoder::load(&fixture(name), &options).unwrap();
+            assert_eq!(model.tower(Role::Passage).dtype(), expected, "{name}");
+        }
+    }
+    let options = LoadOptions { dtype: Some(Precision::F16), compute: gpu(), ..LoadOptions::default() };
+    let asked = DualEncoder::load(&fixture("models/qwen3"), &options).unwrap();
+    assert_eq!(asked.tower(Role::Passage).dtype(), Precision::F16);
+}
+
+/// A text that has room only where two sessions had theirs.
+#[test]
+fn idle_sessions_give_their_memory_back_first() {
+    let folder = fixture("tiny-bert");
+    let text = |tokens| [Tokens { input_ids: vec![5; tokens], type_ids: vec![0; tokens] }];
+    let (short, long) = (text(64), text(100));
+    let enough = DualEncoder::load(&folder, &on_gpu(Precision::F16)).unwrap();
+    let expected = enough.tower(Role::Passage).encode(&long).unwrap();
+    let devices = Devices::shim(&[weights(&folder) + 400_000]);
+    let compute = Compute::Gpus(devices.clone());
+    let model = DualEncoder::load(&folder, &LoadOptions { compute, ..on_gpu(Precision::F16) }).unwrap();
+    let (tower, device) = (model.tower(Role::Passage), devices.iter().next().unwrap());
+    tower.encode(&short).unwrap();
+    let of_one = device.free_bytes().unwrap();
+    // The session that is there waits for a second one.
+    let seen = device.clone();
+    let began = Instant::now();
+    let watcher: Watcher = Arc::new(move |_| {
+        while seen.free_bytes().unwrap() == of_one {
+            assert!(began.elapsed() < Duration::from_mins(1), "the second session does not begin");
+            thread::yield_now();
+        }
+    });
+    let encode = || tower.encode(&short).unwrap();
+    devices.watched(&watcher, || {
+        thread::scope(|scope| {
+            scope.spawn(encode);
+            scope.spawn(encode);
+        });
+    });
+    let left = device.free_bytes().unwrap();
+    assert!(left < of_one, "two sessions");
+    let _taken = Memory::<u8>::new(device, left as usize - (16 << 10)).unwrap();
+    assert_eq!(tower.encode(&long).unwrap(), expected);
+    assert_eq!(tower.split_batches(), 0);
+}
+
+/// It fails at once, and would get nearly all batches. If all are lost, one of them says why.
+#[test]
+fn a_lost_device_gets_no_batches_while_there_is_another() {
+    let devices = Devices::shim(&[1 << 28; 2]);
+    let compute = Compute::Gpus(devices.clone());
+    let model = DualEncoder::load(&fixture("tiny-bert"), &LoadOptions { compute, ..on_gpu(Precision::F16) });
+    let model = model.unwrap();
+    let free = || devices.iter().map(|device| device.free_bytes().unwrap()).collect::<Vec<_>>();
+    // A session takes memory when it first computes.
+    let before = free();
+    for number in 0..2 {
+        let launch =
+            Launch { kernel: "no_such_kernel", grid: [1; 3], threads: 32, shared_bytes: 0, argument: &[] };
+        // SAFETY: the kernel does not exist, so nothing runs.
+        assert!(unsafe { devices.iter().nth(number).unwrap().launch(&launch) }.is_err());
+        model.tower(Role::Passage).encode(&texts(&model, 3)).unwrap();
+        assert_eq!(free()[0] < before[0], number == 1, "only the first device is lost, or both");
+    }
 }
 
 /// Bytes that a model's weights take on a device.

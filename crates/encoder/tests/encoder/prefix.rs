@@ -75,7 +75,7 @@ fn vectors_are_those_of_peft() {
 fn on_a_gpu_too() {
     for (dtype, tolerance) in [(Precision::F32, 1e-5), (Precision::F16, 4e-3), (Precision::Bf16, 3e-2)] {
         let compute = Compute::Gpus(Devices::shim(&[1 << 30]));
-        check(&LoadOptions { dtype, compute, ..LoadOptions::default() }, tolerance, 3);
+        check(&LoadOptions { dtype: Some(dtype), compute, ..LoadOptions::default() }, tolerance, 3);
     }
 }
 

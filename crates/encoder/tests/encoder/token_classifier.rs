@@ -92,7 +92,8 @@ fn tokens_places_and_logits_are_those_of_transformers() {
 fn on_a_gpu_logits_are_as_near_as_vectors() {
     for (dtype, tolerance) in [(Precision::F32, 1e-5), (Precision::F16, 2e-3), (Precision::Bf16, 1e-2)] {
         let compute = Compute::Gpus(Devices::shim(&[1 << 30]));
-        let options = TokenClassifierOptions { dtype, compute, ..TokenClassifierOptions::default() };
+        let options =
+            TokenClassifierOptions { dtype: Some(dtype), compute, ..TokenClassifierOptions::default() };
         let (model, mut cases) = load("bert", &options);
         cases.truncate(3);
         let found = error(&model.logits(&documents(&model, &cases), 1).unwrap(), &cases);

@@ -103,7 +103,7 @@ impl Cuda {
     }
 
     fn upload(&self, scratch: &mut CudaScratch, batch: &CudaBatch) -> Result<(), NnError> {
-        scratch.upload(batch, self.full_tokens(), self.token_bytes())
+        scratch.upload(batch, self.work().batch_tokens, self.token_bytes())
     }
 
     /// The product of a layer with what follows it, in the type `to`: the layer's, or f32.
@@ -300,6 +300,10 @@ impl Backend for Cuda {
     fn work(&self) -> Work {
         let batch_tokens = *self.batch_tokens.get_or_init(|| self.plan());
         Work { batch_tokens, least_tokens: batch_tokens, sessions: SESSIONS, uses_threads: false }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.device.is_lost()
     }
 
     fn scratch(&self) -> CudaScratch {

@@ -447,6 +447,29 @@ fn budgets_follow_the_memory() {
     assert!((20..384).contains(&little), "{little}");
 }
 
+/// The other half is for a search.
+#[test]
+fn two_sessions_take_half_of_the_free_memory() {
+    let devices = Devices::shim(&[820_000]);
+    let device = devices.iter().next().unwrap();
+    let backend = Cuda::new(device.clone(), Precision::F16).unwrap();
+    let row = [0.5; 96];
+    let tables = [backend.table(Matrix { values: &row, rows: 1, columns: 96 }).unwrap()];
+    let norm = NormParameters { weight: &row, bias: None, epsilon: 1e-5, centers: true };
+    let norm = backend.norm(norm).unwrap();
+    let (free, tokens) = (device.free_bytes().unwrap(), backend.work().batch_tokens);
+    assert!((257..384).contains(&tokens), "{tokens}: the next power of two is more than fill the device");
+    let _sessions = [(); 2].map(|()| {
+        let mut scratch = backend.scratch();
+        let batch = backend.batch(vec![vec![0; tokens]], Sequences::from_lengths([tokens])).unwrap();
+        let stream = backend.embed(&mut scratch, &batch, &tables, &norm, NormPlacement::After).unwrap();
+        backend.to_host(&mut scratch, stream.residual, &mut Vec::new()).unwrap();
+        scratch
+    });
+    let left = device.free_bytes().unwrap();
+    assert!((free * 2 / 5..free * 3 / 5).contains(&left), "{left} of {free}");
+}
+
 /// Otherwise every query would ask the driver.
 #[test]
 fn a_budget_is_planned_once() {

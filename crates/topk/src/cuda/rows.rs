@@ -204,7 +204,9 @@ impl Loader {
         read_ahead: Option<ReadAhead<'_>>,
         progress: &dyn Fn(u64),
     ) -> Result<(), DeviceError> {
-        // SAFETY: `load` asserted that there is room for the slab, and waits until the copies are done.
-        unsafe { self.uploader.copy(transfers, read_ahead, progress) }
+        // SAFETY: `load` asserted that there is room for the slab, and waits until the copies are done; after
+        // an error it does not, and what follows does.
+        let copied = unsafe { self.uploader.copy(transfers, read_ahead, progress) };
+        copied.inspect_err(|_| drop(self.uploader.synchronize()))
     }
 }

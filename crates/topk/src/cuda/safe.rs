@@ -35,8 +35,9 @@ impl Group<'_> {
             let fits = self.most_held()? <= capacity;
             self.select(prepared, Also { undo: !fits, ..Also::default() })?;
             held = self.most_held()?;
+            let scanned: usize = chunk.iter().map(Stripe::rows).sum();
             if fits {
-                self.seen += chunk.iter().map(Stripe::rows).sum::<usize>();
+                self.seen += scanned;
                 let most = limit.saturating_mul(self.sizes.growth()).max(capacity - held);
                 limit = self.sizes.fitting_rows(self.seen, held).min(most);
                 continue;
@@ -45,7 +46,7 @@ impl Group<'_> {
             if capacity - held < capacity / 2 {
                 held = self.make_room(prepared, slab, rows)?;
             }
-            limit = (limit / 2).max(capacity - held);
+            limit = self.sizes.fewer_rows(scanned, held);
         }
         self.score(prepared, slab, rows)?;
         self.select(prepared, Also::default())

@@ -113,15 +113,30 @@ impl Shard {
         options: &IpTopkOptions<'_>,
         threads: usize,
     ) -> Result<TopK, DeviceError> {
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        workspace.threads = threads;
+        let found = self.search_in(&mut workspace, collection, queries, k, options);
+        // After an error, too.
+        workspace.shrink();
+        found
+    }
+
+    /// The same in this memory.
+    fn search_in(
+        &self,
+        workspace: &mut Workspace,
+        collection: &Collection<'_>,
+        queries: &[f32],
+        k: usize,
+        options: &IpTopkOptions<'_>,
+    ) -> Result<TopK, DeviceError> {
         let IpTopkOptions { filter, read_ahead, .. } = options;
         let count = queries.len() / self.dim;
         let mut found = TopK { rankings: vec![Ranking::default(); count], nominated: vec![0; count] };
         if self.rows == 0 {
             return Ok(found);
         }
-        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        workspace.threads = threads;
-        let allowed = Allowed::new(workspace.filters(), filter)?;
+        let allowed = workspace.filter(|arena| Allowed::new(arena, filter))?;
         let k = k.min(self.rows);
         let mut left: Vec<usize> = (0..count).collect();
         // Rows that are streamed are copied once: copying takes longer than scanning without guesses.
@@ -134,15 +149,16 @@ impl Shard {
                 let sizes = sizes.ok_or_else(|| self.too_little(k))?;
                 let rest = left.split_off(sizes.queries);
                 let numbers = std::mem::replace(&mut left, rest);
-                let excluded = Excluded::new(workspace.filters(), filter, &numbers);
+                let excluded = workspace.filter(|arena| Excluded::new(arena, filter, &numbers));
                 let group = excluded.and_then(|excluded| {
-                    Group::new(&self.kernels, &mut workspace, sizes, queries, &numbers, &allowed, excluded)
+                    Group::new(&self.kernels, workspace, sizes, queries, &numbers, &allowed, excluded)
                 });
                 let mut group = match group {
                     Ok(group) => group,
-                    // Another program has taken memory that was planned for.
-                    Err(error) if error.is_out_of_memory() && bytes / 2 >= self.least(k).bytes() => {
-                        bytes /= 2;
+                    // Another program has taken memory that was planned for. Half of the plan may be more
+                    // than the group takes already.
+                    Err(error) if error.is_out_of_memory() && sizes.bytes() / 2 >= self.least(k).bytes() => {
+                        bytes = sizes.bytes() / 2;
                         left = [numbers, left].concat();
                         continue;
                     }
@@ -166,7 +182,6 @@ impl Shard {
             left = incomplete;
             guesses = false;
         }
-        workspace.shrink();
         Ok(found)
     }
 

@@ -97,6 +97,12 @@ impl Sizes {
         let expected = seen as f64 * room as f64 / (1.3 * held.max(1) as f64);
         (expected as usize).max(room)
     }
+
+    /// The same after a chunk of `scanned` rows that did not fit: half of them. (Its limit may have been many
+    /// times more: half of that would be the same chunk.)
+    pub(crate) fn fewer_rows(&self, scanned: usize, held: usize) -> usize {
+        (scanned / 2).max(self.capacity - held)
+    }
 }
 
 #[cfg(test)]
@@ -146,5 +152,7 @@ mod tests {
             assert!(held + nominated < sizes.capacity && held + nominated * 3 / 2 > sizes.capacity, "{rows}");
         }
         assert_eq!(sizes.fitting_rows(20_000, 16_384), 0);
+        // A chunk that did not fit is halved, but what the buffers have room for always fits.
+        assert_eq!((sizes.fewer_rows(100_000, 1000), sizes.fewer_rows(20_000, 1000)), (50_000, 15_384));
     }
 }

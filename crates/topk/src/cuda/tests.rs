@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use half::f16;
 use toller_gpu::{DeviceError, Devices, KernelTimes, Memory, Watcher};
-use toller_ir::{DocOrd, Explain};
+use toller_ir::{DocOrd, DocSet, Explain};
 
 use super::kernels::{Kernels, MOST_PAIRS_OF_QUERY};
 use super::{DeviceSearch, abi, kernels};
@@ -281,6 +281,25 @@ fn less_memory_than_planned_means_smaller_groups() {
     let _taken = Memory::<u8>::new(device, free).unwrap();
     let index = DeviceSearch::new(&devices, &collection, Scan::Auto, &|_| {});
     assert!(index.is_err(), "no memory at all");
+}
+
+/// What an earlier search left is given back for them; then there is too little for the same group.
+#[test]
+fn filters_find_room_after_an_earlier_search() {
+    let (rows, dim, k, count) = (3000, 16, 10, 200);
+    let (vectors, queries) = (numbers(rows * dim, 29), numbers(count * dim, 30));
+    let collection = one_segment(&vectors, dim);
+    let devices = Devices::shim(&[64 << 20]);
+    let device = devices.iter().next().unwrap();
+    let index = DeviceSearch::new(&devices, &collection, Scan::Auto, &|_| {}).unwrap();
+    index.search(&collection, &queries, k, &IpTopkOptions::default()).unwrap();
+    let _taken = Memory::<u8>::new(device, device.free_bytes().unwrap() as usize).unwrap();
+    let allowed: DocSet = (0..rows as u32).step_by(2).map(DocOrd).collect();
+    let excluded: Vec<Vec<DocOrd>> = (0..count as u32).map(|query| vec![DocOrd(2 * query)]).collect();
+    let filter = Filter { allowed: Some(&allowed), excluded: &excluded };
+    let expected = reference::ip_topk(&collection, &queries, k, &filter).unwrap();
+    let options = IpTopkOptions { filter, ..IpTopkOptions::default() };
+    assert_eq!(index.search(&collection, &queries, k, &options).unwrap().rankings, expected);
 }
 
 /// Each has a bus of its own.

@@ -47,9 +47,20 @@ impl Workspace {
         Ok(&mut self.arena)
     }
 
-    /// Memory for the filters of a search. To give memory back waits for all work of the device.
-    pub(crate) fn filters(&mut self) -> &mut Arena {
-        &mut self.filters
+    /// A filter of a search, which `new` makes in the memory of filters. If there is too little, what earlier
+    /// searches and groups left is given back. That waits for all work of the device.
+    pub(crate) fn filter<T>(
+        &mut self,
+        new: impl Fn(&mut Arena) -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        match new(&mut self.filters) {
+            Err(error) if error.is_out_of_memory() => {
+                let threads = self.threads;
+                *self = Self { threads, ..Self::new(&self.device) };
+                new(&mut self.filters)
+            }
+            made => made,
+        }
     }
 
     /// Gives back the memory of a large search.
