@@ -35,6 +35,23 @@ fn packages_hold_the_pool() {
 }
 
 #[test]
+fn packages_of_another_pool_go_before_new_ones_come() {
+    let workspace = workspace();
+    let packages = format!("{PACKAGES} --format csv --output sheets");
+    workspace.toller(&packages).succeeds();
+    workspace.write("sheets/package-0001.csv", "filled in\n");
+    // What cannot be removed is found out while the old ones are there.
+    std::fs::create_dir(workspace.path("sheets/package-0009.csv")).unwrap();
+    workspace
+        .toller(&format!("{packages} --overwrite"))
+        .fails(1, &["cannot remove sheets/package-0009.csv", "hint: "]);
+    assert_eq!(workspace.lines("sheets/package-0001.csv"), ["filled in"]);
+    std::fs::remove_dir(workspace.path("sheets/package-0009.csv")).unwrap();
+    workspace.toller(&format!("{packages} --overwrite")).succeeds();
+    assert_eq!(workspace.lines("sheets/package-0001.csv").len(), 5);
+}
+
+#[test]
 fn from_filled_sheets_to_judgments() {
     let workspace = workspace();
     let sheet = |grades: [&str; 3]| {
@@ -110,6 +127,16 @@ fn identifiers_may_have_spaces() {
 fn what_is_wrong_is_told() {
     let workspace = workspace();
     workspace.toller("annotate packages --output p").fails(2, &["RUN"]);
+    workspace.write("few.tsv", "q1\tone\n");
+    workspace.toller("annotate packages a.run --queries few.tsv --output p").fails(
+        1,
+        &[
+            "1 of 2 queries are not in --queries, for example \"q2\"",
+            "hint: give the queries",
+            "leave --queries",
+        ],
+    );
+    assert!(!workspace.path("p").exists());
     workspace.toller("annotate packages a.run --grades 0=a,0=b --output p").fails(2, &["listed twice"]);
     workspace.write("empty.csv", "query_id,doc_id,grade\nq1,d1,\n");
     workspace.toller("annotate vote empty.csv").fails(1, &["no grade is filled in"]);

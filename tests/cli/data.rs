@@ -227,7 +227,7 @@ fn published_formats_of_dureader_both_ways() {
     workspace.write("twice.json", r#"{"1": "yi", "0": "yi"}"#);
     workspace
         .toller("data dureader read dev.json --ids twice.json --passages part-00 --output other")
-        .fails(1, &["two passages have the identifier \"yi\"", "correct the identifiers in the input"]);
+        .fails(1, &["twice.json: two passages have the identifier \"yi\"", "correct the identifiers"]);
     workspace.write("rows.run", "q1 Q0 0 1 2.0 x\nq1 Q0 1 2 1.0 x\n");
     workspace.runs("data dureader predict rows.run --ids map.json --output predicted");
     assert_eq!(workspace.lines("predicted/prediction.json"), [r#"{"q1":["jia","yi"]}"#]);
@@ -286,13 +286,17 @@ fn other_domains_and_natural_questions() {
     workspace.write("twice.csv", "ans_id,content\n1,rest\n1,tea\n");
     workspace
         .toller(&format!("{domain} --passages twice.csv"))
-        .fails(1, &["two passages have the identifier \"1\""]);
+        .fails(1, &["twice.csv, line 3: two passages have the identifier \"1\""]);
+    workspace.write("questions.csv", "question_id,content\r\n9,what helps\r\n9,what else\r\n");
+    workspace
+        .toller("data dureader domain cmedqa --passages answer.csv --questions questions.csv --candidates candidates.txt --output other")
+        .fails(1, &["questions.csv, line 3: two queries have the identifier \"9\""]);
     workspace.write("empty.csv", "ans_id,content\n");
     workspace.toller(&format!("{domain} --passages empty.csv")).fails(1, &["empty.csv: there is no record"]);
     workspace.write("few.csv", "ans_id,content\n2,tea\n");
     workspace
         .toller(&format!("{domain} --passages few.csv"))
-        .fails(1, &["the collection has no passage \"1\""]);
+        .fails(1, &["few.csv: the collection has no passage \"1\""]);
     workspace.write("context.csv", "docid\ttext\nd1\tnews\n");
     workspace.write("train.csv", "id\tdocid\tquestion\tanswer\nq1\td1\twhat\tnews\n");
     workspace
@@ -318,7 +322,7 @@ fn a_question_has_a_text() {
     );
     workspace
         .toller("data dureader label train.json --output out")
-        .fails(1, &["the query \"1\" has no text", "hint: give it a text"]);
+        .fails(1, &["train.json, line 1: the query \"1\" has no text", "hint: give it a text"]);
     assert!(!workspace.path("out/queries.tsv").exists());
 }
 
@@ -455,7 +459,9 @@ fn questions_of_squad_keep_their_answers() {
     ]});
     let squad = serde_json::json!({"data": [{"title": "T", "paragraphs": [paragraph]}]});
     workspace.write("squad.json", squad.to_string());
-    workspace.runs("data squad squad.json --output built");
+    workspace
+        .runs("data squad squad.json --output built")
+        .says(["1 question marked impossible or without an answer, judged as the others"]);
     assert_eq!(
         workspace.lines("built/queries.jsonl"),
         [r#"{"_id":"q1","text":"Where?","answers":["Oslo","north"]}"#, r#"{"_id":"q2","text":"Who?"}"#]

@@ -77,6 +77,29 @@ fn documents_are_cut_searched_and_put_together_again() {
 }
 
 #[test]
+fn words_without_spaces_between_them_are_reported() {
+    let workspace = Workspace::new();
+    let text = "狗会游泳".repeat(10);
+    workspace.write("zh.jsonl", format!("{{\"_id\": \"d\", \"text\": \"{text}\"}}\n"));
+    workspace.runs("data passages zh.jsonl --words 5 --output words").says([
+        "warning: 1 of 1 passages have words of more than 20 characters on average",
+        "--characters N cuts such texts",
+    ]);
+    let cut = workspace.runs("data passages zh.jsonl --characters 5 --output characters");
+    assert!(!cut.stderr.contains("warning"), "{}", cut.stderr);
+}
+
+#[test]
+fn a_document_may_have_spaces_in_its_identifier() {
+    let workspace = Workspace::new();
+    workspace.write("people.jsonl", "{\"_id\": \"Geneva Durben\", \"text\": \"she likes tapirs\"}\n");
+    workspace.runs("data passages people.jsonl --words 2 --output cut");
+    let lines =
+        [r#"{"_id":"Geneva Durben#0","text":"she likes"}"#, r#"{"_id":"Geneva Durben#1","text":"tapirs"}"#];
+    assert_eq!(workspace.lines("cut/corpus.jsonl"), lines);
+}
+
+#[test]
 fn a_document_has_the_score_of_its_best_passage() {
     let workspace = workspace();
     let search = "search --sparse index --queries queries.jsonl --k 100";

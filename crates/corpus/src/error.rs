@@ -33,6 +33,8 @@ named! {
         TooLong = "line too long",
         /// A column that the format requires is not there.
         MissingColumn = "missing column",
+        /// A header that does not say what a column holds. It is never skipped.
+        UnclearHeader = "unclear header",
         /// A record has none of a field's names.
         MissingField = "missing field",
         /// More columns than the format has.
@@ -88,6 +90,7 @@ impl BadKind {
                 Setting::Format,
                 skip
             ),
+            Self::UnclearHeader => "rename the column in the header".into(),
             Self::MissingColumn | Self::ExtraColumn | Self::Malformed => remedy!(
                 "if the file has another format, name it with {}; pass {} to count and skip such lines",
                 Setting::Format,

@@ -50,7 +50,8 @@ pub use qrels::{QrelsFormat, qrels_separator, read_qrels, read_qrels_from};
 pub use queries::{QueriesOfFile, QueryFormat, read_queries, read_queries_by_file, read_queries_from};
 pub use run::{
     DprResult, MaxPassage, PARTIAL_RUN, RunFormat, RunLayout, RunWriteError, Score, TrecRunWriter,
-    are_three_column_hits, is_trec_run, read_dpr_results, read_run, read_run_and_format, read_run_from,
+    are_three_column_hits, id_flaw, is_trec_run, read_dpr_results, read_run, read_run_and_format,
+    read_run_from,
 };
 pub use sample::Sample;
 pub use survey::{Progress, SpacedId, Survey, survey, survey_table};

@@ -63,6 +63,32 @@ fn pairs_have_grade_one() -> Outcome {
 }
 
 #[test]
+fn grades_have_any_name_if_one_column_is_left() -> Outcome {
+    let expected = [("1", "a", 0), ("1", "b", 3), ("2", "a", 0)];
+    let expected = expected.map(|(q, d, g)| (q.to_owned(), d.to_owned(), g));
+    for content in [
+        "query-id\tcorpus-id\trelevance_grade\n1\ta\t0\n1\tb\t3\n2\ta\t0\n",
+        "query_id iter doc_id qrel\n1 0 a 0\n1 0 b 3\n2 0 a 0\n",
+        "gain\tpid\tqid\n0\ta\t1\n3\tb\t1\n0\ta\t2\n",
+    ] {
+        assert_eq!(triples(&qrels(content)?), expected, "{content}");
+    }
+    for (header, row) in [
+        ("query_id split doc_id qrel", "1 0 a 3"),
+        ("query_id iter doc_id", "1 0 a"),
+        ("qid pid rank", "1 a 3"),
+        ("qid topic pid", "1 3 a"),
+    ] {
+        let content = format!("{header}\n{row}\n");
+        let known = "one named score, rel, relevance, grade, label; known beside it are iter, ";
+        assert_error(qrels(&content), &["qrels.txt, line 1: unclear header", header, known]);
+        // The lines after it have no meaning without it.
+        assert_error(read_qrels_from(open("q", &content), &skipping()), &["unclear header"]);
+    }
+    Ok(())
+}
+
+#[test]
 fn identifiers_may_hold_spaces_between_tabs() -> Outcome {
     let found = qrels("q 0\t0\tGeneva Durben\t1\nq 0\t0\tOther\t2\n")?;
     assert_eq!(triples(&found)[0], ("q 0".to_owned(), "Geneva Durben".to_owned(), 1));

@@ -3,7 +3,7 @@
 use toller_analysis::AnalysisError;
 use toller_corpus::{CorpusError, RunWriteError};
 use toller_eval::EvalError;
-use toller_files::FileError;
+use toller_files::{FileError, Input};
 use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, counted, remedy};
 
 /// The action of a [`FileError`] that comes from making the output directory.
@@ -89,9 +89,16 @@ pub enum DatasetError {
         /// How it differs.
         differences: String,
     },
-    /// Judgments and runs cannot hold an identifier.
-    #[error("the identifier {0:?} is empty or has white space")]
-    BadId(String),
+    /// What is written cannot hold an identifier.
+    #[error("{}the identifier {id:?} {flaw}", in_place(place.as_ref()))]
+    BadId {
+        /// Where it is, if that is known.
+        place: Option<ErrorPlace>,
+        /// The identifier.
+        id: String,
+        /// What is wrong with it: "is empty".
+        flaw: &'static str,
+    },
     /// An identifier holds what is to stand between it and the number of a passage.
     #[error(
         "before the number of a passage, the identifier {id:?} and the delimiter {delimiter:?} cannot be told apart"
@@ -103,11 +110,18 @@ pub enum DatasetError {
         delimiter: String,
     },
     /// A query has only white space.
-    #[error("the query {0:?} has no text")]
-    EmptyQuery(String),
+    #[error("{}the query {id:?} has no text", in_place(place.as_ref()))]
+    EmptyQuery {
+        /// Where it is, if that is known.
+        place: Option<ErrorPlace>,
+        /// Its identifier.
+        id: String,
+    },
     /// Two queries or passages have one identifier.
-    #[error("two {what} have the identifier {id:?}")]
+    #[error("{}two {what} have the identifier {id:?}", in_place(place.as_ref()))]
     RepeatedId {
+        /// Where the second is, if that is known.
+        place: Option<ErrorPlace>,
         /// What they are.
         what: &'static str,
         /// The identifier.
@@ -152,9 +166,14 @@ pub enum DatasetError {
         /// The first of them.
         example: String,
     },
-    /// A passage was retrieved whose text is not known.
-    #[error("the collection has no passage {0:?}")]
-    NoText(String),
+    /// A passage is relevant or was retrieved whose text is not known.
+    #[error("{}the collection has no passage {id:?}", of_file(file.as_deref()))]
+    NoText {
+        /// The files of the collection, if they are known.
+        file: Option<String>,
+        /// The identifier of the passage.
+        id: String,
+    },
     /// A file that may have to be read twice.
     #[error("{file}: it can be read only once, and may have to be read again")]
     ReadsOnce {
@@ -237,6 +256,18 @@ pub enum ParagraphProblem {
     EmptyQuestion(String),
 }
 
+impl DatasetError {
+    /// This error; if it is about an identifier or a query, and does not say where that is, with the place.
+    pub(crate) fn at(mut self, input: &Input, position: Option<Position>) -> Self {
+        if let Self::BadId { place, .. } | Self::EmptyQuery { place, .. } | Self::RepeatedId { place, .. } =
+            &mut self
+        {
+            place.get_or_insert_with(|| ErrorPlace { file: input.to_string(), position });
+        }
+        self
+    }
+}
+
 /// The line in a message.
 fn at(line: u64) -> String {
     if line > 0 { format!(", line {line}") } else { String::new() }
@@ -252,6 +283,19 @@ fn is_archive(file: &str) -> bool {
 /// The file in front of a message.
 fn of_file(file: Option<&str>) -> String {
     file.map_or_else(String::new, |file| format!("{file}: "))
+}
+
+/// What messages call several files.
+pub(crate) fn names_of(inputs: &[Input]) -> String {
+    inputs.iter().map(Input::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The place in front of a message.
+fn in_place(place: Option<&ErrorPlace>) -> String {
+    place.map_or_else(String::new, |ErrorPlace { file, position }| match position {
+        Some(position) => format!("{file}, {position}: "),
+        None => format!("{file}: "),
+    })
 }
 
 impl Explain for DatasetError {
@@ -283,12 +327,14 @@ impl Explain for DatasetError {
             }
             Self::NoSplit { found, .. } => Some(format!("there is {}", found.join(", ")).into()),
             Self::NoLanguage { found, .. } => Some(format!("they have {}", found.join(", ")).into()),
-            Self::BadId(_) | Self::RepeatedId { .. } => Some("correct the identifiers in the input".into()),
+            Self::BadId { .. } | Self::RepeatedId { .. } => {
+                Some("correct the identifiers in the input".into())
+            }
             Self::DelimiterInId { .. } => Some(
                 "choose a delimiter that no identifier holds, such as ##, and give it to the search, too"
                     .into(),
             ),
-            Self::EmptyQuery(_) => Some("give it a text, or take it out".into()),
+            Self::EmptyQuery { .. } => Some("give it a text, or take it out".into()),
             Self::TwoFiles { .. } => {
                 Some("name the files or the folder of one collection, or choose one split".into())
             }
@@ -302,7 +348,7 @@ impl Explain for DatasetError {
             Self::UnknownQueries { .. } => {
                 Some("give the queries that were searched for, with their texts".into())
             }
-            Self::NoText(_) => Some("give the collection that the passages are from".into()),
+            Self::NoText { .. } => Some("give the collection that the passages are from".into()),
             Self::ReadsOnce { .. } => Some("save it as a file first".into()),
             Self::FewPassages { .. } => {
                 Some("ask for fewer questions in all, or for fewer of a passage".into())
@@ -328,19 +374,18 @@ impl Explain for DatasetError {
             Self::NoFiles { .. }
             | Self::NoSplit { .. }
             | Self::NoLanguage { .. }
-            | Self::BadId(_)
             | Self::DelimiterInId { .. }
-            | Self::EmptyQuery(_)
-            | Self::RepeatedId { .. }
             | Self::TwoFiles { .. }
             | Self::SeveralCollections(_)
             | Self::UnknownQueries { .. }
-            | Self::NoText(_)
             | Self::FewPassages { .. }
             | Self::NoRow(_)
             | Self::Analysis(_)
             | Self::NotAsKnown { .. } => None,
-            Self::MissingQueries { file, .. } => {
+            Self::BadId { place, .. } | Self::EmptyQuery { place, .. } | Self::RepeatedId { place, .. } => {
+                place.clone()
+            }
+            Self::MissingQueries { file, .. } | Self::NoText { file, .. } => {
                 file.as_ref().map(|file| ErrorPlace { file: file.clone(), position: None })
             }
             Self::Record { file, line, .. } => {

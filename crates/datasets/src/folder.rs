@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use toller_corpus::{TrecRunWriter, qrels_separator};
-use toller_files::{AtomicFile, CompleteFile, FileError, Input};
+use toller_corpus::{TrecRunWriter, id_flaw, qrels_separator};
+use toller_files::{AtomicFile, CompleteFile, FileError, Input, commit_together};
 use toller_ir::{Qrels, Query, Run};
 
 use crate::error::{CREATE_DIRECTORY, DatasetError};
@@ -81,10 +81,9 @@ impl Folder {
     /// Writes judgments, in TREC's format. Tabs separate the columns if a document's identifier has spaces:
     /// Toller reads these, and trec_eval does not.
     pub(crate) fn qrels(&mut self, name: &str, qrels: &Qrels) -> Result<(), DatasetError> {
-        let between = qrels_separator(qrels).map_err(|id| DatasetError::BadId(id.to_owned()))?;
+        let between = qrels_separator(qrels).map_err(|id| bad_id(id, UNJUDGED))?;
         let mut file = self.file(name)?;
         for (query, judged) in qrels.iter() {
-            check_id(query)?;
             for (document, grade) in judged {
                 file.line(format_args!("{query}{between}0{between}{document}{between}{grade}"))?;
             }
@@ -128,30 +127,37 @@ impl Folder {
         })
     }
 
-    /// Lets all files appear, and returns their names.
+    /// Lets all files appear, and returns their names. Those that they replace are gone before that.
     pub(crate) fn commit(mut self) -> Result<Vec<String>, DatasetError> {
         self.close()?;
-        self.complete.into_iter().try_for_each(CompleteFile::commit)?;
+        commit_together(self.complete)?;
         Ok(self.names)
     }
 }
 
-/// Whether judgments and runs, whose columns are separated by blanks, can hold an identifier.
+/// What is wrong with an identifier that [`qrels_separator`] refuses.
+const UNJUDGED: &str =
+    "is empty, begins with #, or has other white space than single spaces between its words";
+
+/// Whether judgments whose columns are separated by blanks can hold an identifier.
 pub(crate) fn is_id(id: &str) -> bool {
     !id.is_empty() && !id.contains(char::is_whitespace)
 }
 
-pub(crate) fn check_id(id: &str) -> Result<(), DatasetError> {
-    if is_id(id) { Ok(()) } else { Err(DatasetError::BadId(id.to_owned())) }
+fn bad_id(id: &str, flaw: &'static str) -> DatasetError {
+    DatasetError::BadId { place: None, id: id.to_owned(), flaw }
+}
+
+/// Checks the identifier of a "query" or "document". It may have spaces: then tabs separate the columns of
+/// judgments and runs.
+pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), DatasetError> {
+    id_flaw(what, id).map_or(Ok(()), |flaw| Err(bad_id(id, flaw)))
 }
 
 /// Checks that each query has a text, and an identifier that no other has.
 pub(crate) fn check_queries(queries: &[Query]) -> Result<(), DatasetError> {
-    let mut ids = UniqueIds::of("queries");
-    queries.iter().try_for_each(|query| {
-        ids.add(&query.id)?;
-        if query.text.trim().is_empty() { Err(DatasetError::EmptyQuery(query.id.clone())) } else { Ok(()) }
-    })
+    let mut ids = UniqueIds::of_queries();
+    queries.iter().try_for_each(|query| ids.add_query(query))
 }
 
 /// Checks that each judged query is among the queries, which may be of a file.
@@ -175,23 +181,39 @@ pub(crate) fn check_judged(
 /// The identifiers of a file, in which each is there once.
 #[derive(Debug)]
 pub(crate) struct UniqueIds {
-    what: &'static str,
+    /// What one of them identifies: "query".
+    one: &'static str,
+    many: &'static str,
     ids: HashSet<Box<str>>,
 }
 
 impl UniqueIds {
-    /// No identifiers of `what` yet.
-    pub(crate) fn of(what: &'static str) -> Self {
-        Self { what, ids: HashSet::new() }
+    /// No identifiers of queries yet.
+    pub(crate) fn of_queries() -> Self {
+        Self { one: "query", many: "queries", ids: HashSet::new() }
+    }
+
+    /// No identifiers of passages yet.
+    pub(crate) fn of_passages() -> Self {
+        Self { one: "document", many: "passages", ids: HashSet::new() }
     }
 
     /// Adds one.
     pub(crate) fn add(&mut self, id: &str) -> Result<(), DatasetError> {
-        check_id(id)?;
+        check_id(self.one, id)?;
         match self.ids.insert(id.into()) {
             true => Ok(()),
-            false => Err(DatasetError::RepeatedId { what: self.what, id: id.to_owned() }),
+            false => Err(DatasetError::RepeatedId { place: None, what: self.many, id: id.to_owned() }),
         }
+    }
+
+    /// Adds that of a query, which has a text.
+    pub(crate) fn add_query(&mut self, query: &Query) -> Result<(), DatasetError> {
+        self.add(&query.id)?;
+        if query.text.trim().is_empty() {
+            return Err(DatasetError::EmptyQuery { place: None, id: query.id.clone() });
+        }
+        Ok(())
     }
 
     /// Whether an identifier was added.
@@ -229,5 +251,52 @@ impl FolderFile<'_> {
     fn text<T: Serialize>(&self, object: &T) -> Result<String, DatasetError> {
         let text = serde_json::to_string(object);
         Ok(text.map_err(|error| FileError::new("write", &self.path, error.into()))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use toller_ir::{Qrels, Query};
+
+    use super::Folder;
+
+    fn write(folder: &mut Folder, text: &str) {
+        let query = Query { id: "q 1".to_owned(), text: text.to_owned(), ..Query::default() };
+        let mut qrels = Qrels::new();
+        qrels.insert("q 1", "Geneva Durben", 1);
+        folder.queries("queries.tsv", &[query]).unwrap();
+        folder.qrels("qrels.txt", &qrels).unwrap();
+    }
+
+    #[test]
+    fn identifiers_may_have_spaces() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut folder = Folder::create(directory.path()).unwrap();
+        write(&mut folder, "who");
+        assert_eq!(folder.commit().unwrap(), ["queries.tsv", "qrels.txt"]);
+        let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+        assert_eq!(read("queries.tsv"), "q 1\twho\n");
+        assert_eq!(read("qrels.txt"), "q 1\t0\tGeneva Durben\t1\n");
+    }
+
+    #[test]
+    fn no_old_file_stays_among_new_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        for text in ["old", "newer"] {
+            let mut folder = Folder::create(directory.path()).unwrap();
+            write(&mut folder, text);
+            folder.commit().unwrap();
+        }
+        let [queries, qrels] = ["queries.tsv", "qrels.txt"].map(|name| directory.path().join(name));
+        assert_eq!(fs::read_to_string(&queries).unwrap(), "q 1\tnewer\n");
+        let mut folder = Folder::create(directory.path()).unwrap();
+        write(&mut folder, "newest");
+        // The judgments cannot be renamed.
+        fs::remove_file(&qrels).unwrap();
+        fs::create_dir(&qrels).unwrap();
+        assert!(folder.commit().is_err());
+        assert!(!queries.exists(), "there are queries of other judgments");
     }
 }

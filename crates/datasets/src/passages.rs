@@ -76,6 +76,15 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     pieces.filter(|word| !word.is_empty())
 }
 
+/// The most characters that words have on average where there are spaces between them. Those of European
+/// languages have 5 to 8.
+const LONGEST_WORDS: usize = 20;
+
+/// Whether the words of a text are too long for a language with spaces between words.
+fn has_long_words(text: &str) -> bool {
+    text.chars().count() > LONGEST_WORDS * text.split_whitespace().count()
+}
+
 /// A folder with the passages of documents as a collection, which is being filled.
 #[derive(Debug)]
 pub struct PassageFolder {
@@ -85,6 +94,8 @@ pub struct PassageFolder {
     delimiter: String,
     documents: usize,
     lengths: Lengths,
+    /// Windows of words that have no spaces between words, as it seems.
+    unspaced: usize,
 }
 
 impl PassageFolder {
@@ -96,16 +107,17 @@ impl PassageFolder {
         let mut folder = Folder::create(output)?;
         let file = folder.parallel_file("corpus.jsonl")?;
         let delimiter = delimiter.to_owned();
-        Ok(Self { folder, file, windows, delimiter, documents: 0, lengths: Lengths::default() })
+        let lengths = Lengths::default();
+        Ok(Self { folder, file, windows, delimiter, documents: 0, lengths, unspaced: 0 })
     }
 
     /// Adds the passages of a document, with its title. Their identifiers are the document's, the delimiter
     /// and a number from 0.
     ///
     /// # Errors
-    /// If the identifier has white space or the delimiter, or the file cannot be written.
+    /// If a run cannot hold the identifier, it has the delimiter, or the file cannot be written.
     pub fn add(&mut self, document: &Passage) -> Result<(), DatasetError> {
-        check_id(&document.id)?;
+        check_id("document", &document.id)?;
         let prefix = format!("{}{}", document.id, self.delimiter);
         // A delimiter may also begin at the end of an identifier: `d#` and `##`.
         if prefix.find(&self.delimiter) != Some(document.id.len()) {
@@ -117,9 +129,23 @@ impl PassageFolder {
         for (number, text) in self.windows.of(&document.text).into_iter().enumerate() {
             let id = format!("{prefix}{number}");
             self.lengths.add(text);
+            self.unspaced += usize::from(self.windows.unit == WindowUnit::Words && has_long_words(text));
             self.file.writer().json(&DocumentLine { id, title, text })?;
         }
         Ok(())
+    }
+
+    /// What is wrong with windows of words where more than a tenth have words of more than 20 characters on
+    /// average: in a language without spaces between words, they cut nothing.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let (unspaced, all) = (self.unspaced, self.lengths.texts());
+        (unspaced * 10 > all).then(|| {
+            format!(
+                "{unspaced} of {all} passages have words of more than {LONGEST_WORDS} characters on average, as \
+                 if their language had no spaces between words, and may be very long"
+            )
+        })
     }
 
     /// Lets the file appear. Returns its name, and the number and lengths of the passages.
@@ -180,6 +206,9 @@ mod tests {
         };
         passages.add(&document("d1", Some("T"), "a b c")).unwrap();
         passages.add(&document("d2", None, "")).unwrap();
+        passages.add(&document("Geneva Durben", None, "d")).unwrap();
+        let blank = passages.add(&document("d4 ", None, "a")).unwrap_err();
+        assert_eq!(blank.to_string(), "the identifier \"d4 \" begins or ends with white space");
         let refused = passages.add(&document("d#3", None, "a"));
         assert!(matches!(refused, Err(DatasetError::DelimiterInId { .. })));
         let other = tempfile::tempdir().unwrap();
@@ -197,9 +226,34 @@ mod tests {
             r#"{"_id":"d1#0","title":"T","text":"a b"}"#,
             r#"{"_id":"d1#1","title":"T","text":"b c"}"#,
             r#"{"_id":"d2#0","text":""}"#,
+            r#"{"_id":"Geneva Durben#0","text":"d"}"#,
         ];
         assert_eq!(written.lines().collect::<Vec<_>>(), lines);
         assert!(statistics.part("passages").is_some());
+    }
+
+    #[test]
+    fn windows_of_words_without_spaces_are_reported() {
+        let warning = |unit, texts: &[&str]| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut passages =
+                PassageFolder::create(folder.path(), Windows { unit, length: 100, stride: 100 }, "#")
+                    .unwrap();
+            for (number, text) in texts.iter().enumerate() {
+                let (id, text) = (number.to_string(), (*text).to_owned());
+                passages.add(&Passage { id, text, ..Passage::default() }).unwrap();
+            }
+            passages.warning()
+        };
+        let chinese = "狗".repeat(30);
+        let (chinese, english) = (chinese.as_str(), ["dogs swim"; 10]);
+        let found = warning(WindowUnit::Words, &[chinese, "ducks"]).unwrap();
+        assert!(found.starts_with("1 of 2 passages have words of more than 20 characters"), "{found}");
+        assert_eq!(warning(WindowUnit::Characters, &[chinese]), None);
+        assert_eq!(warning(WindowUnit::Words, &[]), None);
+        assert_eq!(warning(WindowUnit::Words, &[&english[..], &[""][..]].concat()), None);
+        // An address, among others.
+        assert_eq!(warning(WindowUnit::Words, &[&english[..], &[chinese][..]].concat()), None);
     }
 
     proptest! {

@@ -9,6 +9,7 @@ pub(crate) use toller_corpus::JsonId as Id;
 use toller_corpus::check_text;
 use toller_corpus::parquet::{ParquetSource, guard};
 use toller_files::{Input, InputReader};
+use toller_ir::Position;
 
 use crate::error::DatasetError;
 
@@ -102,7 +103,7 @@ pub(crate) fn for_each_record_of<T: DeserializeOwned>(
                 serde_json::from_slice(line.trim_ascii_end()).map_err(|error| bad(problem(&error)))?;
             take(record).map_err(|error| match error {
                 NotTaken::Problem(problem) => bad(problem.to_owned()),
-                NotTaken::Other(error) => error,
+                NotTaken::Other(error) => error.at(&input, Some(Position::Line(number))),
             })?;
         }
     }

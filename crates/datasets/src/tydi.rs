@@ -6,10 +6,10 @@ use std::path::Path;
 use serde::Deserialize;
 use toller_files::Input;
 use toller_ir::{Qrels, Query};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use crate::error::DatasetError;
-use crate::folder::Folder;
+use crate::folder::{Folder, FolderFile, UniqueIds};
 use crate::lines::DocumentLine;
 use crate::records::{Id, NotTaken, for_each_record};
 use crate::statistics::{Lengths, Part, Statistics};
@@ -65,6 +65,63 @@ struct Question {
     relevant: Vec<String>,
 }
 
+/// The numbers of articles, by their URLs and the hashes of their passages. Each example is judged by the
+/// numbers of its own candidates. The same URL may come with other text, since pages change between dumps of
+/// Wikipedia and nothing promises one dump for all files: refusing that would refuse real data, and judgments
+/// would name other passages if the first text counted. So other passages are another article.
+#[derive(Default)]
+struct Articles(HashMap<(String, u128), usize>);
+
+impl Articles {
+    /// The number of an article, and whether it is a new one.
+    fn number(&mut self, url: &str, passages: &[&str]) -> (usize, bool) {
+        let mut hash = Xxh3::new();
+        for text in passages {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        }
+        let next = self.0.len();
+        let number = *self.0.entry((url.to_owned(), hash.digest128())).or_insert(next);
+        (number, number == next)
+    }
+
+    /// How many have the URL of an earlier one.
+    fn changed(&self) -> usize {
+        let urls: HashSet<&str> = self.0.keys().map(|(url, _)| url.as_str()).collect();
+        self.0.len() - urls.len()
+    }
+}
+
+/// What was read so far, beside the questions.
+#[derive(Default)]
+struct Read {
+    articles: Articles,
+    lengths: Lengths,
+    /// Questions without an answer.
+    left_out: usize,
+    other_languages: BTreeSet<String>,
+}
+
+impl Read {
+    /// Takes an example: its passages into `corpus` if its article is new, and its question if it has an
+    /// answer.
+    fn take(&mut self, example: &Example, corpus: &mut FolderFile<'_>) -> Result<Option<Question>, NotTaken> {
+        let candidates = example.passage_answer_candidates.iter();
+        let passages =
+            candidates.map(|candidate| passage(example, candidate)).collect::<Result<Vec<_>, _>>()?;
+        let (article, is_new) = self.articles.number(&example.document_url, &passages);
+        let written = passages.iter().enumerate().filter(|(_, text)| is_new && !text.is_empty());
+        for (number, text) in written {
+            self.lengths.add(text);
+            let (id, title) = (format!("{article}#{number}"), example.document_title.as_str());
+            corpus.json(&DocumentLine { id, title, text })?;
+        }
+        let question = question(example, &passages, article)?;
+        self.left_out += usize::from(question.is_none());
+        Ok(question)
+    }
+}
+
 /// Writes corpus.jsonl, and queries and judgments of train, dev and test, by the paper's rules:
 ///
 /// - Questions without an answer passage, or with only empty ones, are left out. All other annotated passages
@@ -75,7 +132,8 @@ struct Question {
 /// - Passages are TyDi's, with the title of their article, which version 1.1 puts in front of the text. The
 ///   collection holds TyDi's articles; the paper adds the rest of Wikipedia.
 ///
-/// A passage is called N#K: the K-th passage of the N-th article, both from 0.
+/// A passage is called N#K: the K-th passage of the N-th article, both from 0. An article that comes again
+/// with other passages is another article; the statistics count these (`changed_articles`).
 ///
 /// # Errors
 /// If a file cannot be read or written, a record is not TyDi's, or no record has the language.
@@ -86,37 +144,25 @@ pub fn write_tydi(
     output: &Path,
 ) -> Result<(Vec<String>, Statistics), DatasetError> {
     let mut folder = Folder::create(output)?;
-    let mut articles: HashMap<String, usize> = HashMap::new();
-    let (mut lengths, mut left_out) = (Lengths::default(), 0);
-    let mut other_languages = BTreeSet::new();
+    let mut read = Read::default();
     let mut sets = [Vec::new(), Vec::new()];
     let mut corpus = folder.file("corpus.jsonl")?;
     for (inputs, questions) in [train, dev].into_iter().zip(&mut sets) {
+        let mut ids = UniqueIds::of_queries();
         for input in inputs {
             for_each_record(input, EXPECTED, |example: Example| {
                 if options.language.is_some_and(|language| language != example.language) {
-                    other_languages.insert(example.language);
-                    return Ok(());
-                }
-                let next = articles.len();
-                let article = *articles.entry(example.document_url.clone()).or_insert(next);
-                for (number, candidate) in example.passage_answer_candidates.iter().enumerate() {
-                    let text = passage(&example, candidate)?;
-                    if article == next && !text.is_empty() {
-                        lengths.add(text);
-                        let (id, title) = (format!("{article}#{number}"), example.document_title.as_str());
-                        corpus.json(&DocumentLine { id, title, text })?;
-                    }
-                }
-                match question(&example, article)? {
-                    Some(question) => questions.push(question),
-                    None => left_out += 1,
+                    read.other_languages.insert(example.language);
+                } else if let Some(question) = read.take(&example, &mut corpus)? {
+                    ids.add_query(&question.query)?;
+                    questions.push(question);
                 }
                 Ok(())
             })?;
         }
     }
-    if let (Some(language), true) = (options.language, articles.is_empty()) {
+    let Read { articles, lengths, left_out, other_languages } = read;
+    if let (Some(language), true) = (options.language, articles.0.is_empty()) {
         let found = other_languages.into_iter().collect();
         return Err(DatasetError::NoLanguage { language: language.to_owned(), found });
     }
@@ -128,9 +174,9 @@ pub fn write_tydi(
     let repeated = all - test.len();
     let (dev, train) = fifth(&train, options.seed);
     let mut statistics = Statistics::default();
-    let collection =
-        Part::new("collection").count("articles", articles.len()).count("passages", lengths.texts());
-    statistics.0.push(collection.lengths(&lengths));
+    let collection = Part::new("collection").count("articles", articles.0.len());
+    let collection = collection.count("changed_articles", articles.changed());
+    statistics.0.push(collection.count("passages", lengths.texts()).lengths(&lengths));
     for (name, questions) in [("train", train), ("dev", dev), ("test", test)] {
         let mut qrels = Qrels::new();
         for question in &questions {
@@ -155,15 +201,14 @@ fn passage<'a>(example: &'a Example, candidate: &Candidate) -> Result<&'a str, N
     Ok(text.ok_or("a passage is outside of the document")?.trim())
 }
 
-/// The question, if it has a passage with an answer.
-fn question(example: &Example, article: usize) -> Result<Option<Question>, NotTaken> {
+/// The question, if one of its article's passages has an answer.
+fn question(example: &Example, passages: &[&str], article: usize) -> Result<Option<Question>, NotTaken> {
     let mut relevant = Vec::new();
     for annotation in &example.annotations {
         let Ok(number) = usize::try_from(annotation.passage_answer.candidate_index) else { continue };
-        let candidate =
-            example.passage_answer_candidates.get(number).ok_or("an answer is not one of the candidates")?;
+        let text = passages.get(number).ok_or("an answer is not one of the candidates")?;
         let id = format!("{article}#{number}");
-        if !passage(example, candidate)?.is_empty() && !relevant.contains(&id) {
+        if !text.is_empty() && !relevant.contains(&id) {
             relevant.push(id);
         }
     }
@@ -197,14 +242,24 @@ mod tests {
     use crate::statistics::Figure;
 
     fn line(id: i64, question: &str, url: &str, answers: &[i64]) -> String {
-        let text = "é one. two. ";
+        let candidates = [(0, 7), (8, 12), (12, 13)];
+        example(id, question, url, ("é one. two. ", &candidates), answers)
+    }
+
+    fn example(
+        id: i64,
+        question: &str,
+        url: &str,
+        (text, candidates): (&str, &[(usize, usize)]),
+        answers: &[i64],
+    ) -> String {
         let candidate =
-            |from: usize, to: usize| json!({"plaintext_start_byte": from, "plaintext_end_byte": to});
+            |(from, to): &(usize, usize)| json!({"plaintext_start_byte": from, "plaintext_end_byte": to});
         let annotation = |answer: &i64| json!({"passage_answer": {"candidate_index": answer}});
         json!({
             "example_id": id, "language": "finnish", "question_text": question, "document_title": "T",
             "document_url": url, "document_plaintext": text,
-            "passage_answer_candidates": [candidate(0, 7), candidate(8, 12), candidate(12, 13)],
+            "passage_answer_candidates": candidates.iter().map(candidate).collect::<Vec<_>>(),
             "annotations": answers.iter().map(annotation).collect::<Vec<_>>(),
         })
         .to_string()
@@ -248,9 +303,53 @@ mod tests {
             (figure("unanswered"), figure("in_training")),
             (Some(Figure::Count(2)), Some(Figure::Count(1)))
         );
+        let changed = statistics.part("collection").unwrap().figure("changed_articles");
+        assert_eq!(changed, Some(Figure::Count(0)));
         let other = TydiOptions { language: Some("thai"), seed: 1 };
         let nothing = write_tydi(&train, &dev, &other, &folder.path().join("thai"));
         assert_eq!(nothing.unwrap_err().to_string(), "no record has the language 'thai'");
         assert_eq!(fs::read_dir(folder.path().join("thai")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_article_with_other_passages_is_another_article() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, lines: &[String]| {
+            let path = folder.path().join(name);
+            fs::write(&path, lines.join("\n")).unwrap();
+            [Input::parse(path)]
+        };
+        // A page that has grown, and the first text cut in another way: both have a third passage.
+        let grown: (&str, &[(usize, usize)]) = ("zero. é one. two. ", &[(0, 5), (6, 13), (14, 18)]);
+        let cut: (&str, &[(usize, usize)]) = ("é one. two. ", &[(0, 2), (3, 7), (8, 12)]);
+        let train = write("train.jsonl", &[line(1, "first", "a", &[1]), line(2, "again", "a", &[0])]);
+        let dev = [example(3, "grown", "a", grown, &[2]), example(4, "cut", "a", cut, &[2])];
+        let dev = write("dev.jsonl", &dev);
+        let output = folder.path().join("built");
+        let options = TydiOptions { language: None, seed: 1 };
+        let (_, statistics) = write_tydi(&train, &dev, &options, &output).unwrap();
+        let read = |name: &str| fs::read_to_string(output.join(name)).unwrap();
+        assert_eq!(read("qrels.train.txt"), "1 0 0#1 1\n2 0 0#0 1\n");
+        assert_eq!(read("qrels.test.txt"), "3 0 1#2 1\n4 0 2#2 1\n");
+        let corpus = read("corpus.jsonl");
+        assert_eq!(corpus.lines().count(), 8);
+        for id in ["0#1", "1#2", "2#2"] {
+            let passage = format!(r#"{{"_id":"{id}","title":"T","text":"two."}}"#);
+            assert!(corpus.lines().any(|line| line == passage), "{passage} is not in {corpus}");
+        }
+        let figure = |name| statistics.part("collection").unwrap().figure(name);
+        assert_eq!(figure("articles"), Some(Figure::Count(3)));
+        assert_eq!(figure("changed_articles"), Some(Figure::Count(2)));
+    }
+
+    #[test]
+    fn a_question_without_a_text_is_named_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.jsonl");
+        fs::write(&path, [line(1, "q", "a", &[0]), line(2, " ", "a", &[0])].join("\n")).unwrap();
+        let train = [Input::parse(&path)];
+        let options = TydiOptions { language: None, seed: 1 };
+        let error = write_tydi(&train, &[], &options, &folder.path().join("built")).unwrap_err();
+        assert!(error.to_string().ends_with("train.jsonl, line 2: the query \"2\" has no text"), "{error}");
     }
 }

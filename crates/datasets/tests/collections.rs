@@ -317,19 +317,14 @@ fn identifiers_can_be_read_again() {
             "{{\"query_id\": \"{id}\", \"query\": \"t\", \"positive_passages\": [{{\"docid\": \"{passage}\"}}]}}\n"
         )
     };
-    let blank = example("q 1", "a");
-    assert_eq!(
-        refused(Layout::Tevatron, &[("train.jsonl", &blank)], None),
-        "the identifier \"q 1\" is empty or has white space"
+    let message = |examples: &str| refused(Layout::Tevatron, &[("train.jsonl", examples)], None);
+    let query = message(&example("q\\t1", "a"));
+    assert!(
+        query.ends_with("train.jsonl, line 1: the identifier \"q\\t1\" holds a tab or a line end"),
+        "{query}"
     );
-    let passage = example("q1", " a");
-    assert_eq!(
-        refused(Layout::Tevatron, &[("train.jsonl", &passage)], None),
-        "the identifier \" a\" is empty or has white space"
-    );
-    let twice = example("q1", "a").repeat(2);
-    assert_eq!(
-        refused(Layout::Tevatron, &[("train.jsonl", &twice)], None),
-        "two queries have the identifier \"q1\""
-    );
+    let passage = message(&example("q1", " a"));
+    assert_eq!(passage, "the identifier \" a\" begins or ends with white space");
+    let twice = message(&example("q1", "a").repeat(2));
+    assert!(twice.ends_with("train.jsonl, line 2: two queries have the identifier \"q1\""), "{twice}");
 }

@@ -24,13 +24,38 @@ fn a_question_retrieves_its_paragraph() -> TestResult {
     ];
     let directory = tempfile::tempdir()?;
     let written = write_squad_paragraphs(&sets, true, directory.path())?;
-    assert_eq!(written, SquadParagraphs { paragraphs: 3, questions: 3 });
+    assert_eq!(written, SquadParagraphs { paragraphs: 3, questions: 3, unanswered: 3 });
     let read = |name: &str| fs::read_to_string(directory.path().join(name));
     assert_eq!(read("qrels.txt")?, "a 0 p0 1\nb 0 p0 1\nc 0 p2 1\n");
     assert_eq!(read("corpus.jsonl")?.lines().next(), Some(r#"{"_id":"p0","title":"T","text":"one"}"#));
     assert_eq!(read("queries.jsonl")?.lines().last(), Some(r#"{"_id":"c","text":"2?"}"#));
     write_squad_paragraphs(&sets, false, directory.path())?;
     assert_eq!(read("corpus.jsonl")?.lines().nth(2), Some(r#"{"_id":"p2","text":"two"}"#));
+    Ok(())
+}
+
+#[test]
+fn paragraphs_of_one_text_are_one() -> TestResult {
+    let answered = |id: &str, impossible: bool| {
+        let answers = json!([{"text": "one", "answer_start": 0}]);
+        json!({"id": id, "question": "?", "answers": answers, "is_impossible": impossible})
+    };
+    let sets = [
+        squad(json!([
+            {"context": "one", "qas": [answered("a", false)]},
+            {"context": "two", "qas": [answered("b", true)]},
+            {"context": "one", "qas": [question("c", "?")]},
+        ]))?,
+        squad(json!([{"context": "one", "qas": [answered("d", false)]}, {"context": "three", "qas": []}]))?,
+    ];
+    let directory = tempfile::tempdir()?;
+    let written = write_squad_paragraphs(&sets, false, directory.path())?;
+    assert_eq!(written, SquadParagraphs { paragraphs: 3, questions: 4, unanswered: 2 });
+    let read = |name: &str| fs::read_to_string(directory.path().join(name));
+    assert_eq!(read("qrels.txt")?, "a 0 p0 1\nc 0 p0 1\nd 0 p0 1\nb 0 p1 1\n");
+    let corpus = [("p0", "one"), ("p1", "two"), ("p2", "three")];
+    let corpus = corpus.map(|(id, text)| format!("{{\"_id\":\"{id}\",\"text\":\"{text}\"}}\n"));
+    assert_eq!(read("corpus.jsonl")?, corpus.concat());
     Ok(())
 }
 

@@ -63,6 +63,10 @@ impl AtomicFile {
     /// As [`AtomicFile::create`].
     pub(crate) fn replace(destination: impl Into<PathBuf>) -> Result<Self, FileError> {
         let mut destination = destination.into();
+        // Whether or not it is there: the file would only fail to get its name at the end.
+        if destination.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            return Err(FileError::new("write", destination, io::ErrorKind::IsADirectory.into()));
+        }
         match fs::metadata(&destination) {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(FileError::new("write", destination, io::ErrorKind::IsADirectory.into()));
@@ -206,6 +210,31 @@ impl CompleteFile {
     }
 }
 
+/// Renames files that belong together to their destinations. What they replace is removed before the first
+/// one is renamed: a process that is killed in between leaves some of them, and no old file among new ones.
+/// After an error, there is none of them.
+///
+/// # Errors
+/// When a file that is replaced cannot be removed, and as [`CompleteFile::commit`].
+pub fn commit_together(files: Vec<CompleteFile>) -> Result<(), FileError> {
+    // One file is replaced in one step, and is there at any time.
+    if files.len() > 1 {
+        let mut replaced = files.iter().filter(|file| file.temporary.is_some());
+        replaced.try_for_each(|file| remove_durably(&file.destination))?;
+    }
+    let mut renamed = Vec::new();
+    for file in files {
+        let destination = file.temporary.is_some().then(|| file.destination.clone());
+        if let Err(error) = file.commit() {
+            // What cannot be removed stays: the first error says more.
+            renamed.iter().for_each(|path: &PathBuf| drop(remove_durably(path)));
+            return Err(error);
+        }
+        renamed.extend(destination);
+    }
+    Ok(())
+}
+
 /// Removes a file if there is one, and makes that durable.
 ///
 /// # Errors
@@ -254,11 +283,12 @@ pub fn unfinished(name: &str) -> Option<&str> {
 mod tests {
     use std::fs;
     use std::io::Write;
+    use std::path::PathBuf;
     use std::sync::Barrier;
 
     use toller_ir::Explain;
 
-    use super::{AtomicFile, unfinished};
+    use super::{AtomicFile, commit_together, unfinished};
     use crate::FileError;
 
     #[test]
@@ -278,6 +308,35 @@ mod tests {
         file.commit()?;
         assert_eq!(fs::read(&path)?, b"whole");
         assert_eq!(fs::read_dir(directory.path())?.count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn no_old_file_stays_among_new_ones() -> Result<(), Box<dyn std::error::Error>> {
+        let directory = tempfile::tempdir()?;
+        let [first, second] = ["corpus", "qrels"].map(|name| directory.path().join(name));
+        let complete = |content: &str| {
+            let file = |path: &PathBuf| {
+                let mut file = AtomicFile::create(path)?;
+                file.write_all(content.as_bytes()).map_err(FileError::on("write", path))?;
+                file.complete()
+            };
+            [&first, &second].into_iter().map(file).collect::<Result<Vec<_>, FileError>>()
+        };
+        commit_together(complete("old")?)?;
+        commit_together(complete("newer")?)?;
+        assert_eq!((fs::read(&first)?, fs::read(&second)?), (b"newer".to_vec(), b"newer".to_vec()));
+        let files = complete("newest")?;
+        // The last one cannot be renamed.
+        fs::remove_file(&second)?;
+        fs::create_dir(&second)?;
+        assert!(commit_together(files).is_err());
+        assert!(!first.exists(), "it is the new one, or the old one");
+        fs::remove_dir(&second)?;
+        let files = complete("newest")?;
+        fs::remove_file(&files[1].temporary.as_ref().ok_or("a file")?.0)?;
+        assert!(commit_together(files).is_err());
+        assert!(!first.exists(), "one of two files is there");
         Ok(())
     }
 

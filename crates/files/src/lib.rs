@@ -26,7 +26,9 @@ mod unfinished;
 mod verify;
 mod watched;
 
-pub use atomic::{AtomicFile, CompleteFile, parent, remove_durably, sync_directory, unfinished};
+pub use atomic::{
+    AtomicFile, CompleteFile, commit_together, parent, remove_durably, sync_directory, unfinished,
+};
 pub use checksum::{Checksum, ChecksumHasher, ParseChecksumError};
 pub use compressed::CompressedWriter;
 pub use compression::Compression;

@@ -79,7 +79,8 @@ fn read_lines(
         let judgment = match &layout {
             _ if format == QrelsFormat::Jsonl => Object::parse(line, EXPECTED).and_then(of_fields),
             Some(layout) => layout.parse(line),
-            None => match Layout::of_header(line) {
+            // Without its header nobody knows what the columns are: it is not skipped.
+            None => match Layout::of_header(line).map_err(|wrong| wrong.at(lines.place()))? {
                 Some(header) => {
                     layout = Some(header);
                     continue;
@@ -161,6 +162,9 @@ const MAX_COLUMNS: usize = 4;
 /// The names of the grade's column in headers.
 const GRADE: &[&str] = &["score", "rel", "relevance", "grade", "label"];
 
+/// The names of columns in headers that are not read.
+const NOT_READ: &[&str] = &["iter", "iteration", "q0", "-", "rank"];
+
 /// Which column is what.
 #[derive(Clone, Copy)]
 struct Layout {
@@ -185,14 +189,23 @@ impl Layout {
     }
 
     /// The columns that the first line names, if it is a header.
-    fn of_header(line: &str) -> Option<Self> {
+    fn of_header(line: &str) -> Result<Option<Self>, Wrong> {
         // Between tabs, an identifier may hold spaces and a word that is a name.
         let cells: Vec<&str> =
             if line.contains('\t') { line.split('\t').collect() } else { line.split_whitespace().collect() };
-        let (query, document) = of_header(&cells).filter(|_| cells.len() <= MAX_COLUMNS)?;
-        let grade = header_index(&cells, GRADE);
+        let Some((query, document)) = of_header(&cells).filter(|_| cells.len() <= MAX_COLUMNS) else {
+            return Ok(None);
+        };
+        let grade = match header_index(&cells, GRADE) {
+            // Only where there is no other column is every listed pair relevant.
+            None if cells.len() > 2 => {
+                let grade = only_other(&cells, [query, document]);
+                Some(grade.ok_or_else(|| no_grade_named(line))?)
+            }
+            named => named,
+        };
         let expected = "the columns of the file's header";
-        Some(Self { query, document, grade, width: cells.len(), expected })
+        Ok(Some(Self { query, document, grade, width: cells.len(), expected }))
     }
 
     fn parse<'a>(&self, line: &'a str) -> Result<Judgment<'a>, Wrong> {
@@ -208,6 +221,23 @@ impl Layout {
         };
         Ok((cell(self.query).into(), cell(self.document).into(), grade))
     }
+}
+
+/// The column that is left beside those of query and document and those that are not read, if it is one, and
+/// is not another query or document.
+fn only_other(cells: &[&str], known: [usize; 2]) -> Option<usize> {
+    let is_named = |index: &usize, names: &[&str]| {
+        cells.get(*index).is_some_and(|cell| header_index(&[cell], names).is_some())
+    };
+    let mut others = (0..cells.len()).filter(|index| !known.contains(index) && !is_named(index, NOT_READ));
+    let other = others.next().filter(|_| others.next().is_none())?;
+    (!is_named(&other, QUERY) && !is_named(&other, DOCUMENT)).then_some(other)
+}
+
+fn no_grade_named(line: &str) -> Wrong {
+    let found = format!("no column that is certainly the grade in {}", excerpt(line.as_bytes()));
+    let expected = format!("one named {}; known beside it are {}", GRADE.join(", "), NOT_READ.join(", "));
+    Wrong::new(BadKind::UnclearHeader, found, expected)
 }
 
 const EXPECTED: &str = "a JSON object with query-id, corpus-id and score";

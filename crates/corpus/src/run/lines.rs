@@ -101,7 +101,7 @@ impl Lines {
             return Ok(());
         }
         let bad = |why, tabs_help| Err(RunWriteError::Id { what, id: id.to_owned(), why, tabs_help });
-        if let Some(flaw) = flaw(what, id) {
+        if let Some(flaw) = id_flaw(what, id) {
             bad(flaw, false)
         } else if self.separator != '\t' && holds_white_space(id) {
             bad("holds white space", true)
@@ -127,8 +127,10 @@ impl std::ops::AddAssign for Appended {
     }
 }
 
-/// What keeps an identifier of a "query" or "document" out of all runs, however their columns are separated.
-fn flaw(what: &'static str, id: &str) -> Option<&'static str> {
+/// What keeps an identifier of a "query" or "document" out of all runs, however their columns are separated:
+/// "is empty", for example.
+#[must_use]
+pub fn id_flaw(what: &str, id: &str) -> Option<&'static str> {
     if id.trim().is_empty() {
         Some("is empty")
     } else if id.contains(['\t', '\n', '\r']) {
@@ -144,7 +146,7 @@ fn flaw(what: &'static str, id: &str) -> Option<&'static str> {
 
 /// Refuses an identifier of a "query" or "document" that no run can hold: the search would end with an error.
 pub(crate) fn check_writable(what: &'static str, id: &str) -> Result<(), Wrong> {
-    flaw(what, id).map_or(Ok(()), |flaw| {
+    id_flaw(what, id).map_or(Ok(()), |flaw| {
         let found = format!("{}, which {flaw}", excerpt(id.as_bytes()));
         Err(Wrong::new(BadKind::UnwritableId, found, "an identifier that a run can hold"))
     })

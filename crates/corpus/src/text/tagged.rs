@@ -25,14 +25,15 @@ pub(crate) struct Element {
 pub(crate) struct ElementReader {
     lines: LineReader,
     names: &'static [&'static str],
-    /// What is left of the current line.
-    rest: String,
+    /// How much of the current line is used. It stays where it is, so that a line of many elements takes no
+    /// more time than several lines.
+    start: usize,
     max_bytes: usize,
 }
 
 impl ElementReader {
     pub(crate) fn new(lines: LineReader, names: &'static [&'static str], max_bytes: usize) -> Self {
-        Self { lines, names, rest: String::new(), max_bytes }
+        Self { lines, names, start: 0, max_bytes }
     }
 
     pub(crate) fn lines(&self) -> &LineReader {
@@ -41,68 +42,62 @@ impl ElementReader {
 
     pub(crate) fn next(&mut self) -> Result<Option<Element>, CorpusError> {
         loop {
-            let tags = self.names.iter().filter_map(|name| find_tag(&self.rest, name, 0));
-            if let Some(tag) = tags.min_by_key(|tag| tag.range.start) {
-                let outside = self.rest.get(..tag.range.start).unwrap_or_default().trim().to_owned();
-                let after = self.rest.get(tag.range.end..).unwrap_or_default().to_owned();
-                let attributes = self.rest.get(tag.attributes.clone()).unwrap_or_default().to_owned();
-                self.rest.clear();
-                // Text before the element is an error; the element itself is returned by the next call.
-                self.check_outside(&outside).inspect_err(|_| {
-                    self.rest = format!("<{}{}>{after}", tag.name, attributes);
-                })?;
-                return self.body(tag.name, attributes, after).map(Some);
+            let line = self.lines.text();
+            let tag = find_first(line, self.names, self.start, |closes| !closes);
+            let end = tag.as_ref().map_or(line.len(), |tag| tag.range.start);
+            let outside = self.check_outside(line.get(self.start..end).unwrap_or_default().trim());
+            // Text before the element is an error; the element itself is returned by the next call.
+            self.start = end;
+            outside?;
+            if let Some(Tag { name, range, attributes, .. }) = tag {
+                let attributes = line.get(attributes).unwrap_or_default().to_owned();
+                self.start = range.end;
+                return self.body(name, attributes).map(Some);
             }
-            let outside = std::mem::take(&mut self.rest);
-            self.check_outside(outside.trim())?;
-            match self.lines.next()? {
-                Some(line) => self.rest.push_str(line),
-                None => return Ok(None),
+            if !self.advance()? {
+                return Ok(None);
             }
         }
     }
 
     /// Reads on to the closing tag.
-    fn body(
-        &mut self,
-        name: &'static str,
-        attributes: String,
-        after: String,
-    ) -> Result<Element, CorpusError> {
+    fn body(&mut self, name: &'static str, attributes: String) -> Result<Element, CorpusError> {
         let line = self.lines.line();
-        let mut body = after;
-        // Where the last appended line begins: there is no closing tag before it.
-        let mut scanned = 0;
+        let mut body = String::new();
         loop {
-            let close = find_closing_tag(&body, name, scanned);
-            let open = find_tag(&body, name, scanned).map(|tag| tag.range.start);
-            if let Some(open) = open.filter(|open| close.as_ref().is_none_or(|close| *open < close.start)) {
-                self.rest = body.split_off(open);
-                let found = format!("another <{name}> on line {}", self.lines.line());
-                return Err(self.lines.bad_at(line, BadKind::Malformed, found, format!("</{name}>")));
-            }
-            if let Some(close) = close {
-                self.rest = body.get(close.end..).unwrap_or_default().to_owned();
-                body.truncate(close.start);
-                return Ok(Element { name, line, attributes, body });
+            let rest = self.lines.text();
+            let tag = find_first(rest, &[name], self.start, |_| true);
+            let end = tag.as_ref().map_or(rest.len(), |tag| tag.range.start);
+            body.push_str(rest.get(self.start..end).unwrap_or_default());
+            match tag {
+                Some(tag) if tag.closes => {
+                    self.start = tag.range.end;
+                    return Ok(Element { name, line, attributes, body });
+                }
+                Some(_) => {
+                    self.start = end;
+                    let found = format!("another <{name}> on line {}", self.lines.line());
+                    return Err(self.lines.bad_at(line, BadKind::Malformed, found, format!("</{name}>")));
+                }
+                None => self.start = end,
             }
             if body.len() > self.max_bytes {
                 let found = format!("a longer <{name}> that begins {}", excerpt(body.as_bytes()));
                 let expected = format!("at most {} bytes a record", self.max_bytes);
                 return Err(self.lines.bad_at(line, BadKind::TooLong, found, expected));
             }
-            match self.lines.next()? {
-                Some(next) => {
-                    body.push('\n');
-                    scanned = body.len();
-                    body.push_str(next);
-                }
-                None => {
-                    let found = "the end of the file";
-                    return Err(self.lines.bad_at(line, BadKind::Malformed, found, format!("</{name}>")));
-                }
+            if !self.advance()? {
+                let found = "the end of the file";
+                return Err(self.lines.bad_at(line, BadKind::Malformed, found, format!("</{name}>")));
             }
+            body.push('\n');
         }
+    }
+
+    /// Moves to the next line. Returns false at the end of the file.
+    fn advance(&mut self) -> Result<bool, CorpusError> {
+        self.start = 0;
+        self.lines.advance()
     }
 
     fn check_outside(&self, outside: &str) -> Result<(), CorpusError> {
@@ -116,6 +111,8 @@ impl ElementReader {
 
 struct Tag<'n> {
     name: &'n str,
+    /// Whether it is `</name>`.
+    closes: bool,
     /// The whole tag.
     range: Range<usize>,
     /// The text between the name and the `>`.
@@ -124,29 +121,40 @@ struct Tag<'n> {
 
 /// The first opening tag `<name ...>` at or after `from`, whatever its case.
 fn find_tag<'n>(text: &str, name: &'n str, from: usize) -> Option<Tag<'n>> {
-    find_tag_from(text, "<", name, from)
+    find_first(text, &[name], from, |closes| !closes)
 }
 
 /// The first closing tag `</name>` at or after `from`, whatever its case.
 fn find_closing_tag(text: &str, name: &str, from: usize) -> Option<Range<usize>> {
-    find_tag_from(text, "</", name, from).map(|tag| tag.range)
+    find_first(text, &[name], from, |closes| closes).map(|tag| tag.range)
 }
 
-/// The first tag that begins with `opening` and `name`.
-fn find_tag_from<'n>(text: &str, opening: &str, name: &'n str, from: usize) -> Option<Tag<'n>> {
+/// The first tag at or after `from` with one of `names`, whatever its case; `is_wanted` says whether closing
+/// tags, and whether others, are meant.
+fn find_first<'n>(
+    text: &str,
+    names: &[&'n str],
+    from: usize,
+    is_wanted: impl Fn(bool) -> bool,
+) -> Option<Tag<'n>> {
     let bytes = text.as_bytes();
     for offset in memchr::memchr_iter(b'<', bytes.get(from..)?) {
         let start = from + offset;
-        let name_start = start + opening.len();
-        let name_end = name_start + name.len();
-        let named = bytes.get(start..name_start) == Some(opening.as_bytes())
-            && bytes
-                .get(name_start..name_end)
-                .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
-            && bytes.get(name_end).is_some_and(|next| *next == b'>' || next.is_ascii_whitespace());
-        if named {
+        let closes = bytes.get(start + 1) == Some(&b'/');
+        if !is_wanted(closes) {
+            continue;
+        }
+        let name_start = start + 1 + usize::from(closes);
+        let ends = |next: &u8| *next == b'>' || next.is_ascii_whitespace();
+        let is_here = |name: &&str| {
+            let name_end = name_start + name.len();
+            let found = bytes.get(name_start..name_end).unwrap_or_default();
+            found.eq_ignore_ascii_case(name.as_bytes()) && bytes.get(name_end).is_some_and(ends)
+        };
+        if let Some(name) = names.iter().copied().find(is_here) {
+            let name_end = name_start + name.len();
             let close = name_end + memchr::memchr(b'>', bytes.get(name_end..)?)?;
-            return Some(Tag { name, range: start..close + 1, attributes: name_end..close });
+            return Some(Tag { name, closes, range: start..close + 1, attributes: name_end..close });
         }
     }
     None
@@ -162,8 +170,14 @@ pub(crate) fn field_text<'a>(body: &'a str, names: &[&str]) -> Option<Cow<'a, st
 
 /// The contents, joined by line breaks; `None` if there are none.
 pub(crate) fn joined<'a>(contents: impl IntoIterator<Item = &'a str>) -> Option<Cow<'a, str>> {
-    let contents = contents.into_iter().map(Cow::Borrowed);
-    contents.reduce(|earlier, content| Cow::Owned(format!("{earlier}\n{content}")))
+    let mut contents = contents.into_iter();
+    let first = Cow::Borrowed(contents.next()?);
+    Some(contents.fold(first, |mut earlier, content| {
+        let text = earlier.to_mut();
+        text.push('\n');
+        text.push_str(content);
+        earlier
+    }))
 }
 
 /// The elements of `body` with one of `names`, in the order of the document: the name, and the content. Of
@@ -201,10 +215,13 @@ pub(crate) fn text_outside(body: &str, names: &[&str]) -> String {
 /// Where the elements of `body` with this name are, and where the content of each is. An element without a
 /// closing tag ends at the next tag, as in the classical topics.
 fn fields(body: &str, name: &str) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
-    let mut from = 0;
+    let (mut from, mut may_close) = (0, true);
     std::iter::from_fn(move || {
         let tag = find_tag(body, name, from)?.range;
-        let close = find_closing_tag(body, name, tag.end).unwrap_or_else(|| {
+        // After a tag that nothing closes, nothing closes the later ones: it is not looked for again.
+        let close = if may_close { find_closing_tag(body, name, tag.end) } else { None };
+        may_close = close.is_some();
+        let close = close.unwrap_or_else(|| {
             let end = next_tag(body, tag.end);
             end..end
         });
@@ -300,7 +317,42 @@ pub(crate) fn collapse(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{collapse, elements, field_text, plain_text, text_outside};
+    use std::io::Cursor;
+    use std::time::{Duration, Instant};
+
+    use toller_files::{Input, InputReader};
+
+    use super::{ElementReader, collapse, elements, field_text, plain_text, text_outside};
+    use crate::text::LineReader;
+
+    fn reader(text: String) -> ElementReader {
+        const MAX_BYTES: usize = 1 << 26;
+        let reader = InputReader::from_reader(Input::File("d".into()), Cursor::new(text.into_bytes()));
+        ElementReader::new(LineReader::new(reader.unwrap(), MAX_BYTES), &["top", "doc"], MAX_BYTES)
+    }
+
+    #[test]
+    fn elements_of_one_line_take_the_time_of_their_bytes() {
+        const ELEMENTS: usize = 200_000;
+        let begun = Instant::now();
+        let mut closed = reader("<doc>a</doc>".repeat(ELEMENTS) + "\n<Doc x>b\nc</DOC>");
+        let (mut count, mut last) = (0, None);
+        while let Some(element) = closed.next().unwrap() {
+            (count, last) = (count + 1, Some(element));
+        }
+        let last = last.unwrap();
+        assert_eq!((count, last.line, last.body.as_str()), (ELEMENTS + 1, 2, "b\nc"));
+        assert_eq!((last.name, last.attributes.as_str()), ("doc", " x"));
+        let mut open = reader("<doc>".repeat(ELEMENTS));
+        for _ in 0..ELEMENTS {
+            assert!(open.next().is_err());
+        }
+        assert_eq!(open.next().unwrap(), None);
+        let open = "<text>".repeat(ELEMENTS);
+        assert_eq!(field_text(&open, &["text"]).map(|text| text.len()), Some(ELEMENTS - 1));
+        // Minutes, if each element takes the time of the whole line.
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    }
 
     #[test]
     fn fields_end_at_their_closing_tag_or_at_the_next_tag() {

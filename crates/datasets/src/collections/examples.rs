@@ -3,10 +3,11 @@
 use parquet::record::Field;
 use serde::Deserialize;
 use toller_files::{Input, InputReader};
-use toller_ir::{Qrels, Query};
+use toller_ir::{Position, Qrels, Query};
 
 use crate::collections::Layout;
 use crate::error::DatasetError;
+use crate::folder::UniqueIds;
 use crate::records::{Id, for_each_record, read_parquet};
 
 /// Queries, what is relevant to them, and what they must not retrieve.
@@ -39,13 +40,15 @@ struct TevatronPassage {
 
 fn read_tevatron(input: &Input) -> Result<Examples, DatasetError> {
     const EXPECTED: &str = "objects with query_id, query and positive_passages, each passage with a docid";
-    let mut examples = Examples::default();
+    let (mut examples, mut ids) = (Examples::default(), UniqueIds::of_queries());
     for_each_record(input, EXPECTED, |example: TevatronExample| {
         let id = String::from(example.query_id);
         for passage in example.positive_passages {
             examples.qrels.insert(&id, &String::from(passage.docid), 1);
         }
-        examples.queries.push(Query { id, text: example.query, answers: example.answers });
+        let query = Query { id, text: example.query, answers: example.answers };
+        ids.add_query(&query)?;
+        examples.queries.push(query);
         Ok(())
     })?;
     Ok(examples)
@@ -59,8 +62,8 @@ fn read_bright(input: &Input) -> Result<Examples, DatasetError> {
         problem: format!("a row has no column '{name}' of strings"),
         expected: EXPECTED,
     };
-    let mut examples = Examples::default();
-    for row in read_parquet(&InputReader::open(input)?, EXPECTED)? {
+    let (mut examples, mut ids) = (Examples::default(), UniqueIds::of_queries());
+    for (row, number) in read_parquet(&InputReader::open(input)?, EXPECTED)?.into_iter().zip(1..) {
         let field =
             |name: &str| row.get_column_iter().find(|(found, _)| *found == name).map(|(_, field)| field);
         let text = |name: &str| match field(name) {
@@ -82,7 +85,9 @@ fn read_bright(input: &Input) -> Result<Examples, DatasetError> {
         // Without excluded documents the list is ["N/A"].
         let excluded = list("excluded_ids")?.into_iter().filter(|document| document != "N/A");
         examples.excluded.extend(excluded.map(|document| (id.clone(), document)));
-        examples.queries.push(Query { id, text: text("query")?, answers: Vec::new() });
+        let query = Query { id, text: text("query")?, answers: Vec::new() };
+        ids.add_query(&query).map_err(|error| error.at(input, Some(Position::Row(number))))?;
+        examples.queries.push(query);
     }
     Ok(examples)
 }

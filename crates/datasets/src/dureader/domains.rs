@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toller_files::{Input, InputReader};
-use toller_ir::{Qrels, Query, counted, named};
+use toller_ir::{Position, Qrels, Query, counted, named};
 
 use crate::error::DatasetError;
 use crate::folder::{Folder, UniqueIds, check_judged};
@@ -80,12 +80,18 @@ pub fn write_other_domain(
 ) -> Result<(Vec<String>, Statistics), DatasetError> {
     let mut folder = Folder::create(output)?;
     let (mut lengths, mut queries, mut qrels) = (Lengths::default(), Vec::new(), Qrels::new());
-    let mut ids = UniqueIds::of("passages");
+    let (mut ids, mut ids_of_queries) = (UniqueIds::of_passages(), UniqueIds::of_queries());
     let mut corpus = folder.file("corpus.jsonl")?;
     let mut passage = |id: String, text: &str| {
         ids.add(&id)?;
         lengths.add(text);
         corpus.json(&DocumentLine { id, title: "", text })
+    };
+    let mut query = |id: String, text: String| -> Result<(), DatasetError> {
+        let query = Query { id, text, answers: Vec::new() };
+        ids_of_queries.add_query(&query)?;
+        queries.push(query);
+        Ok(())
     };
     match domain {
         OtherDomain::Cmedqa => {
@@ -99,25 +105,23 @@ pub fn write_other_domain(
                 })?;
             }
             for_each_row(&files.questions, |row: MedicalQuestion| {
-                if qrels.query(&row.question_id).is_some() {
-                    queries.push(Query { id: row.question_id, text: row.content, answers: Vec::new() });
-                }
-                Ok(())
+                let is_judged = qrels.query(&row.question_id).is_some();
+                if is_judged { query(row.question_id, row.content) } else { Ok(()) }
             })?;
         }
         OtherDomain::CovidNews => {
             for_each_row(&files.passages, |row: Article| passage(row.docid, &row.text))?;
             for_each_row(&files.questions, |row: CovidQuestion| {
                 qrels.insert(&row.id, &row.docid, 1);
-                queries.push(Query { id: row.id, text: row.question, answers: Vec::new() });
-                Ok(())
+                query(row.id, row.question)
             })?;
         }
     }
     check_judged(&queries, &qrels, Some(&files.questions))?;
     let mut relevant = qrels.iter().flat_map(|(_, judged)| judged.keys());
     if let Some(missing) = relevant.find(|id| !ids.has(id)) {
-        return Err(DatasetError::NoText(missing.clone()));
+        let file = Some(files.passages.to_string());
+        return Err(DatasetError::NoText { file, id: missing.clone() });
     }
     folder.queries("queries.tsv", &queries)?;
     folder.qrels("qrels.txt", &qrels)?;
@@ -143,7 +147,7 @@ fn problem(error: &csv::Error) -> String {
 }
 
 /// Calls `take` with each row of a file with a header, whose columns are separated by commas, or by tabs if
-/// the header has one.
+/// the header has one. Its errors get the place of the row.
 fn for_each_row<T: DeserializeOwned>(
     input: &Input,
     mut take: impl FnMut(T) -> Result<(), DatasetError>,
@@ -155,15 +159,19 @@ fn for_each_row<T: DeserializeOwned>(
     // The reader counts one line too few if lines end in "\r\n".
     let uncounted = u64::from(header.ends_with(b"\r"));
     let mut rows = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(reader);
+    let line = |position: Option<&csv::Position>| position.map(|position| position.line() + uncounted);
+    let bad = |error: csv::Error| DatasetError::Record {
+        file: input.to_string(),
+        line: line(error.position()).unwrap_or(0),
+        problem: problem(&error),
+        expected: EXPECTED,
+    };
+    let header = rows.headers().map_err(bad)?.clone();
     let mut is_empty = true;
-    for row in rows.deserialize() {
-        let bad = |error: csv::Error| DatasetError::Record {
-            file: input.to_string(),
-            line: error.position().map_or(0, |position| position.line() + uncounted),
-            problem: problem(&error),
-            expected: EXPECTED,
-        };
-        take(row.map_err(bad)?)?;
+    for row in rows.records() {
+        let row = row.map_err(bad)?;
+        let position = line(row.position()).map(Position::Line);
+        take(row.deserialize(Some(&header)).map_err(bad)?).map_err(|error| error.at(input, position))?;
         is_empty = false;
     }
     if is_empty {

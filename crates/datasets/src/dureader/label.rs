@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::dureader::passages::join_paragraphs;
 use crate::dureader::span_f1::SpanF1;
 use crate::error::DatasetError;
-use crate::folder::Folder;
+use crate::folder::{Folder, UniqueIds};
 use crate::lines::DocumentLine;
 use crate::records::{Id, for_each_record};
 use crate::statistics::{Lengths, Part, Statistics, mean};
@@ -103,7 +103,7 @@ pub fn label_dureader(
     };
     let mut folder = Folder::create(output)?;
     let mut rows: HashMap<u128, usize> = HashMap::new();
-    let (mut queries, mut qrels) = (Vec::new(), Qrels::new());
+    let (mut queries, mut qrels, mut ids) = (Vec::new(), Qrels::new(), UniqueIds::of_queries());
     let (mut all, mut positive, mut questions, mut asked) =
         (Lengths::default(), Lengths::default(), Lengths::default(), 0);
     let mut corpus = folder.file("corpus.jsonl")?;
@@ -138,7 +138,9 @@ pub fn label_dureader(
             }
             if qrels.query(&id).is_some() {
                 questions.add(&record.question);
-                queries.push(Query { id, text: record.question, answers: Vec::new() });
+                let query = Query { id, text: record.question, answers: Vec::new() };
+                ids.add_query(&query)?;
+                queries.push(query);
             }
             Ok(())
         })?;

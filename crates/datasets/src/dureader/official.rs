@@ -11,7 +11,7 @@ use toller_eval::ranked_documents;
 use toller_files::Input;
 use toller_ir::{Qrels, Query, Run};
 
-use crate::error::DatasetError;
+use crate::error::{DatasetError, names_of};
 use crate::folder::{Folder, UniqueIds, check_judged};
 use crate::lines::DocumentLine;
 use crate::records::{Id, for_each_record, read_json};
@@ -29,8 +29,8 @@ impl PassageIds {
     pub fn read(input: &Input) -> Result<Self, DatasetError> {
         let ids: Self =
             read_json(input, "an object whose keys are the rows \"0\", \"1\", ..., in any order")?;
-        let mut unique = UniqueIds::of("passages");
-        ids.0.iter().try_for_each(|id| unique.add(id))?;
+        let mut unique = UniqueIds::of_passages();
+        ids.0.iter().try_for_each(|id| unique.add(id)).map_err(|error| error.at(input, None))?;
         Ok(ids)
     }
 
@@ -110,13 +110,16 @@ pub fn read_official(
     const EXPECTED: &str =
         "objects with question_id, question and answer_paragraphs (paragraph_id, paragraph_text)";
     let (mut queries, mut qrels, mut lengths) = (Vec::new(), Qrels::new(), Lengths::default());
+    let mut ids_of_queries = UniqueIds::of_queries();
     for_each_record(input, EXPECTED, |line: Line| {
         let id = String::from(line.question_id);
         for paragraph in line.answer_paragraphs {
             qrels.insert(&id, &paragraph.paragraph_id, 1);
             lengths.add(&paragraph.paragraph_text);
         }
-        queries.push(Query { id, text: line.question, answers: Vec::new() });
+        let query = Query { id, text: line.question, answers: Vec::new() };
+        ids_of_queries.add_query(&query)?;
+        queries.push(query);
         Ok(())
     })?;
     let mut folder = Folder::create(output)?;
@@ -161,10 +164,9 @@ fn write_passages(folder: &mut Folder, parts: &[Input], ids: &PassageIds) -> Res
         file.json(&DocumentLine { id: id.to_owned(), title: "", text: &passage.text })?;
     }
     if lengths.texts() != ids.0.len() {
-        let files = parts.iter().map(Input::to_string).collect::<Vec<_>>().join(", ");
         let problem = format!("the parts have {} passages, the map {}", lengths.texts(), ids.0.len());
         return Err(DatasetError::Record {
-            file: files,
+            file: names_of(parts),
             line: 0,
             problem,
             expected: "all parts, in their order",
@@ -224,7 +226,7 @@ pub fn write_official(
     for query in queries {
         let relevant = qrels.query(&query.id).into_iter().flatten().filter(|(_, grade)| **grade > 0);
         let paragraph = |(id, _): (&String, &i32)| {
-            let text = texts.get(id).ok_or_else(|| DatasetError::NoText(id.clone()))?;
+            let text = texts.get(id).ok_or_else(|| DatasetError::NoText { file: None, id: id.clone() })?;
             Ok(AnswerParagraph { paragraph_id: id.clone(), paragraph_text: text.clone() })
         };
         let answer_paragraphs = relevant.map(paragraph).collect::<Result<Vec<_>, DatasetError>>()?;

@@ -64,7 +64,8 @@ pub fn write_dpr_results(
         let mut names = HashSet::new();
         for QueriesOfFile { name, places } in files {
             if !names.insert(name) {
-                return Err(DatasetError::RepeatedId { what: "files of questions", id: name.clone() });
+                let (what, id) = ("files of questions", name.clone());
+                return Err(DatasetError::RepeatedId { place: None, what, id });
             }
             let of_file = results.get(places.clone()).unwrap_or_default();
             folder.file(&format!("{name}.results.json"))?.array(of_file.iter())?;
@@ -83,7 +84,8 @@ fn result<'a>(
     let matcher = AnswerMatcher::new(query.answers.iter().map(String::as_str), mode);
     let context = |entry: &&RunEntry| {
         let passage = passages.get(&entry.doc_id);
-        let passage = passage.ok_or_else(|| DatasetError::NoText(entry.doc_id.clone()))?;
+        let missing = || DatasetError::NoText { file: None, id: entry.doc_id.clone() };
+        let passage = passage.ok_or_else(missing)?;
         Ok(DprContext {
             id: &passage.id,
             title: passage.title.as_deref().unwrap_or_default(),

@@ -10,7 +10,7 @@ use toller_files::Input;
 use toller_ir::{Passage, Qrels};
 
 use super::sample::{Asked, Wanted, sample};
-use crate::error::DatasetError;
+use crate::error::{DatasetError, names_of};
 use crate::folder::Folder;
 use crate::lines::QueryLine;
 use crate::statistics::{Lengths, Part, Statistics};
@@ -85,18 +85,19 @@ pub fn write_paq(
     for (name, size) in [("train", train), ("dev", dev), ("test", test)] {
         let (split, others) = rest.split_at(size);
         rest = others;
-        let lengths = write_split(&mut folder, name, split, &texts)?;
+        let lengths = write_split(&mut folder, name, split, &texts, collection)?;
         statistics.0.push(Part::new(name).count("questions", size).lengths(&lengths));
     }
     Ok((folder.commit()?, statistics))
 }
 
-/// Writes the files of a split. Returns the lengths of its questions.
+/// Writes the files of a split. Returns the lengths of its questions. `texts` are those of `collection`.
 fn write_split(
     folder: &mut Folder,
     name: &str,
     split: &[Asked],
     texts: &HashMap<&str, Option<Passage>>,
+    collection: &[Input],
 ) -> Result<Lengths, DatasetError> {
     let id = |asked: &Asked| format!("paq{}", asked.passage);
     let mut lengths = Lengths::default();
@@ -114,7 +115,8 @@ fn write_split(
     let mut examples = folder.file(&format!("{name}.jsonl"))?;
     for asked in split {
         let passage = texts.get(asked.passage.as_str()).and_then(Option::as_ref);
-        let passage = passage.ok_or_else(|| DatasetError::NoText(asked.passage.clone()))?;
+        let missing = || DatasetError::NoText { file: Some(names_of(collection)), id: asked.passage.clone() };
+        let passage = passage.ok_or_else(missing)?;
         let title = passage.title.as_deref().unwrap_or_default();
         examples.json(&Example {
             query_id: &id(asked),
@@ -205,7 +207,7 @@ mod tests {
         let path = folder.path().join("one.jsonl");
         fs::write(&path, "{\"id\": \"0\", \"text\": \"p0\"}").unwrap();
         let missing = written(OPTIONS, &metadata, &Input::parse(&path));
-        assert!(matches!(missing, DatasetError::NoText(_)), "{missing}");
+        assert!(missing.to_string().contains("one.jsonl: the collection has no passage \""), "{missing}");
         let once = written(OPTIONS, &Input::Stdin, &corpus);
         assert!(matches!(once, DatasetError::ReadsOnce { .. }), "{once}");
     }

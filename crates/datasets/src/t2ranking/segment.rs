@@ -92,9 +92,9 @@ impl Segmentation {
     /// Each document has an identifier of its own.
     ///
     /// # Errors
-    /// If the identifier has white space, or a file cannot be written.
+    /// If a run cannot hold the identifier, or a file cannot be written.
     pub fn add(&mut self, document: &Passage, words: &ScoredWords) -> Result<(), DatasetError> {
-        check_id(&document.id)?;
+        check_id("document", &document.id)?;
         self.documents += 1;
         for Output { sigma, file, lengths } in &mut self.outputs {
             for (number, text) in words.passages(&document.text, *sigma).enumerate() {
@@ -190,13 +190,14 @@ mod tests {
         let words = ScoredWords::new("a b", [(0..1, 0.25), (2..3, 0.0)]);
         segmentation.add(&document("x"), &words).unwrap();
         segmentation.add(&document("y"), &words).unwrap();
-        assert!(segmentation.add(&document("x y"), &words).is_err(), "white space in an identifier");
+        segmentation.add(&document("x y"), &words).unwrap();
+        assert!(segmentation.add(&document("x\ty"), &words).is_err(), "a tab in an identifier");
         let (files, statistics) = segmentation.finish().unwrap();
         assert_eq!(files, ["sigma-0.25.jsonl", "sigma-0.5.jsonl"]);
         let written = std::fs::read_to_string(folder.path().join("sigma-0.25.jsonl")).unwrap();
         assert_eq!(written.lines().nth(1), Some(r#"{"_id":"x#1","title":"T","text":"b"}"#));
         let json = statistics.to_json();
-        assert_eq!(json["sigma 0.25"]["passages"], 4);
+        assert_eq!(json["sigma 0.25"]["passages"], 6);
         assert_eq!(json["sigma 0.5"]["mean_characters"], 3.0);
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 
-use toller_files::{AtomicFile, FileError, names_in};
+use toller_files::{AtomicFile, FileError, commit_together, names_in, remove_durably};
 
 use crate::args::paths::OutputPath;
 use crate::args::replacing::OverwriteArgs;
@@ -29,12 +29,11 @@ pub(super) fn write(directory: &OutputPath, files: &[File], overwrite: Overwrite
         file.write_all(content).map_err(FileError::on("write", &path))?;
         complete.push(file.complete()?);
     }
-    complete.into_iter().try_for_each(|file| file.commit())?;
+    // First of all, so that none is among the new ones if the process is killed.
     for name in others {
-        let path = directory.file(name);
-        fs::remove_file(&path).map_err(FileError::on("remove", &path))?;
+        remove_durably(&directory.file(name))?;
     }
-    Ok(())
+    Ok(commit_together(complete)?)
 }
 
 fn check(directory: &OutputPath, files: &[File], others: &[String]) -> Result<(), UsageError> {

@@ -115,7 +115,9 @@ pub fn run(args: &PackagesArgs, ui: &Ui) -> crate::Result<()> {
         wanted.queries.insert(&pair.query_id);
         wanted.documents.insert(&pair.doc_id);
     }
-    let texts = args.texts.read(&wanted, args.input.skip_bad_lines(), ui)?;
+    let remedy =
+        "give the queries that the runs are of, or leave --queries out: packages then have no queries";
+    let texts = args.texts.read_all_queries(&wanted, args.input.skip_bad_lines(), remedy, ui)?;
     let packages = packages(&pool, args.size as usize, args.seed);
     let files: Result<Vec<folder::File>, _> =
         packages.iter().map(|package| file(package, &texts, args)).collect();

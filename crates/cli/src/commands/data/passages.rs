@@ -115,6 +115,9 @@ pub fn run(args: &PassagesArgs, ui: &Ui) -> crate::Result<()> {
     }
     drop(bar);
     ui.skipped("", documents.skipped());
+    if let Some(warning) = passages.warning() {
+        ui.warning(format!("{warning}: --characters N cuts such texts"));
+    }
     let (files, statistics) = passages.finish()?;
     args.folder.report(&files, &statistics, ui)
 }

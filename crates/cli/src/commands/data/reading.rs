@@ -79,6 +79,12 @@ pub fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
         counted(paragraphs, "paragraph"),
         counted(questions, "question")
     ));
+    if written.unanswered > 0 {
+        ui.status(format!(
+            "{} marked impossible or without an answer, judged as the others",
+            counted(written.unanswered, "question")
+        ));
+    }
     ui.json(|| json!({"output": output, "paragraphs": paragraphs, "questions": questions}))
 }
 

@@ -4,14 +4,14 @@ use rayon::prelude::*;
 use toller_datasets::{ScoredWords, Segmentation};
 use toller_encoder::{Document, EncoderError, TokenClassifier, TokenClassifierOptions};
 use toller_engine::Engine;
-use toller_ir::{Passage, Setting, counted};
+use toller_ir::{Passage, Setting};
 
 use super::folder::FolderArgs;
 use crate::args::device::ComputeArgs;
 use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs};
 use crate::args::paths::{InputPath, ModelName};
 use crate::engine;
-use crate::error::{Context, Remedied};
+use crate::error::Context;
 use crate::ui::Ui;
 
 /// Cut documents into passages after the words that a token classifier finds to be the last of a paragraph.
@@ -80,12 +80,11 @@ struct Scorer {
 
 impl Scorer {
     fn open(args: &SegmentArgs, engine: &Engine) -> crate::Result<Self> {
-        let (compute, dtype) = args.compute.open(engine)?;
         let options = TokenClassifierOptions {
             max_length: args.max_length.map(|length| length as usize),
             batch_tokens: args.compute.batch_tokens(),
-            dtype,
-            compute,
+            dtype: args.compute.dtype,
+            compute: args.compute.open(engine)?,
             ..TokenClassifierOptions::default()
         };
         let model = TokenClassifier::load(&engine.resolve(&args.model)?.directory, &options)?;
@@ -120,12 +119,6 @@ pub fn run(args: &SegmentArgs, ui: &Ui) -> crate::Result<()> {
     let source = engine
         .collection(&documents, &args.folder.output, &options)
         .with_flag(Setting::Format, CORPUS_FORMAT)?;
-    if let Some((count, first)) = source.spaced_ids() {
-        let message = format!("{} with white space; the first is {first}", counted(*count, "identifier"));
-        return Err(
-            Remedied::new(message, "replace the white space: runs and judgments cannot hold it").into()
-        );
-    }
     let scorer = Scorer::open(args, &engine)?;
     let all = 0..source.texts();
     let mut reader = source.passages(vec![all])?;
