@@ -141,10 +141,12 @@ fn what_cannot_be_imported_says_why_and_leaves_nothing() {
     workspace.write("seven.txt", "a\nb\nc\nd\nb\nf\ng\n");
     workspace.write("six.json", "[1,2,3,4,5,6]");
     workspace.write("noise.npy", "noise");
-    let cases: [(&str, i32, &[&str]); 10] = [
+    let cases: [(&str, i32, &[&str]); 12] = [
         ("vectors/f2.npy", 1, &["f2.npy holds vectors without identifiers", "hint:", "`--ids FILE`"]),
         ("vectors/f2.npy --ids seven.txt", 1, &["\"b\" occurs twice", "row 2", "row 5"]),
         ("vectors/f2.npy --ids six.json", 1, &["six.json has 6 identifiers", "7 vectors"]),
+        ("- --row-ids", 1, &["-: it can be read only once", "hint: save it as a file first"]),
+        ("vectors/f2.npy --ids -", 1, &["-: it can be read only once", "hint: save it as a file first"]),
         ("vectors/f8.npy --row-ids", 1, &["float64", "hint: add `--narrow-f64`"]),
         ("vectors/fortran.npy --row-ids", 1, &["Fortran order", "hint:", "ascontiguousarray"]),
         ("vectors/flat-l2.faiss --row-ids", 1, &["L2", "hint: add `--any-metric`"]),

@@ -204,7 +204,10 @@ impl Explain for ExchangeError {
                 remedy!("give `{}` once for each file of vectors, in the same order", Setting::Ids.to("FILE"))
             }
             Self::IdCount { .. } => "give the identifiers that were written with these vectors".into(),
-            Self::BadId { .. } => "an identifier is a string that is not blank, or an integer".into(),
+            Self::BadId { .. } => {
+                "an identifier is an integer, or a string without tabs, line ends, and white space around it"
+                    .into()
+            }
             Self::DuplicateId { .. } => {
                 "give each file once, and each vector an identifier of its own".into()
             }

@@ -49,8 +49,8 @@ fn every_cut_is_an_error() -> TestResult {
 }
 
 #[test]
-fn objects_are_refused_with_a_remedy() -> TestResult {
-    let remote = |vectors: &str, ids| {
+fn what_cannot_be_read_again_is_refused_with_a_remedy() -> TestResult {
+    let refused = |vectors: &str, ids| {
         let options = SourceOptions { ids, ..SourceOptions::default() };
         let error = Source::open(&[vectors.into()], &options).err().ok_or("it was opened")?;
         let remedy = error.remedy().ok_or("no remedy")?.to_string();
@@ -60,9 +60,19 @@ fn objects_are_refused_with_a_remedy() -> TestResult {
         ("s3://bucket/a.npy", IdsFrom::Rows, "s3://bucket/a.npy"),
         ("a.npy", IdsFrom::Files(vec!["gs://bucket/ids.txt".into()]), "gs://bucket/ids.txt"),
     ] {
-        let (reason, remedy) = remote(vectors, ids)?;
+        let (reason, remedy) = refused(vectors, ids)?;
         assert_eq!(reason, format!("{object}: it is in an object store"));
         assert_eq!(remedy, "copy the object to a file first");
+    }
+    #[cfg(unix)]
+    for (vectors, ids, once) in [
+        ("-", IdsFrom::Rows, "-"),
+        ("/dev/null", IdsFrom::Rows, "/dev/null"),
+        ("a.npy", IdsFrom::Files(vec!["/dev/null".into()]), "/dev/null"),
+    ] {
+        let (reason, remedy) = refused(vectors, ids)?;
+        assert!(reason.starts_with(&format!("{once}: it can be read only once")), "{reason}");
+        assert_eq!(remedy, "save it as a file first");
     }
     Ok(())
 }
@@ -143,4 +153,25 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn ids_that_no_run_can_hold_are_refused() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let (vectors, ids) = (directory.path().join("x.npy"), directory.path().join("x.ids.json"));
+    fs::copy(fixture("f4.npy"), &vectors)?;
+    let by_rows = SourceOptions { ids: IdsFrom::Rows, ..SourceOptions::default() };
+    let rows = Source::open(std::slice::from_ref(&vectors), &by_rows)?.rows();
+    for (id, says) in [(" a", "begins or ends with white space"), ("b\tc", "holds a tab"), ("", "is empty")] {
+        let mut all: Vec<String> = (0..rows).map(|row| row.to_string()).collect();
+        all[1] = id.to_owned();
+        fs::write(&ids, serde_json::to_string(&all)?)?;
+        let source = Source::open(std::slice::from_ref(&vectors), &SourceOptions::default())?;
+        let error = source.for_each(&mut |_| Ok(())).err().ok_or("it was read")?;
+        assert!(
+            error.to_string().contains(&format!("x.ids.json, row 2: the identifier {id:?} {says}")),
+            "{error}"
+        );
+    }
+    Ok(())
 }

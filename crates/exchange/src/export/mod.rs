@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use half::f16;
-use toller_files::{AtomicFile, FileError, remove_durably};
+use toller_files::{AtomicFile, FileError, commit_together};
 use toller_store::{DType, Store};
 
 use crate::ExchangeError;
@@ -84,15 +84,12 @@ pub fn export(
         ExportFormat::Faiss | ExportFormat::Pyserini => faiss::write_flat(store, &mut file, progress)?,
     }
     let file = file.complete()?;
-    if let Some(new) = new_ids {
-        if vectors.is_file() {
-            remove_durably(&vectors)?;
-        }
-        new.commit()?;
-    } else if let Some(kept) = ids.filter(|ids| !ids::are_those_of(store, ids).is_ok_and(|same| same)) {
+    if new_ids.is_none()
+        && let Some(kept) = ids.filter(|ids| !ids::are_those_of(store, ids).is_ok_and(|same| same))
+    {
         return Err(ExchangeError::IdsReplaced(kept));
     }
-    file.commit()?;
+    commit_together(new_ids.into_iter().chain([file]).collect())?;
     let bytes = files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
     Ok(Exported { files, bytes })
 }

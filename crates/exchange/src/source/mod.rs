@@ -9,7 +9,8 @@ mod pickle;
 
 use std::path::{Path, PathBuf};
 
-use toller_files::is_object_url;
+use toller_corpus::id_flaw;
+use toller_files::Input;
 use toller_store::DType;
 
 use crate::ids::{self, IdsFrom};
@@ -97,8 +98,9 @@ impl Source {
     /// `embeddings.jsonl`.
     ///
     /// # Errors
-    /// When a file has none of the formats, is damaged, has no ids, or has vectors of another length than the
-    /// first file; for float64 and for metrics other than the inner product, unless the options allow them.
+    /// When a file has none of the formats, is damaged, has no ids, has vectors of another length than the
+    /// first file, or can be read only once ([`Input::reads_once`]); for float64 and for metrics other than
+    /// the inner product, unless the options allow them.
     pub fn open(paths: &[PathBuf], options: &SourceOptions) -> Result<Self, ExchangeError> {
         if let IdsFrom::Files(files) = &options.ids
             && files.len() != paths.len()
@@ -106,14 +108,7 @@ impl Source {
             return Err(ExchangeError::IdFileCount { ids: files.len(), inputs: paths.len() });
         }
         let id_files = if let IdsFrom::Files(files) = &options.ids { files.as_slice() } else { &[] };
-        let is_remote = |path: &&PathBuf| path.to_str().is_some_and(is_object_url);
-        if let Some(path) = paths.iter().chain(id_files).find(is_remote) {
-            return Err(ExchangeError::Unsupported {
-                path: path.clone(),
-                what: "it is in an object store".to_owned(),
-                remedy: "copy the object to a file first".into(),
-            });
-        }
+        paths.iter().chain(id_files).try_for_each(|path| check_place(path))?;
         let mut files = Vec::new();
         let mut dims: Vec<(usize, Precision)> = Vec::new();
         let mut rows = 0_u64;
@@ -173,21 +168,17 @@ impl Source {
     /// Calls `visit` for each row in order. Every row has [`Source::dim`] numbers.
     ///
     /// # Errors
-    /// The first error: a damaged file, a blank or missing id, a vector of another length, or the error of
-    /// `visit`.
+    /// The first error: a damaged file, a missing id or one that no run can hold, a vector of another length,
+    /// or the error of `visit`.
     pub fn for_each(&self, visit: &mut Visit<'_>) -> Result<(), ExchangeError> {
         let mut first = 0;
         for (number, file) in self.files.iter().enumerate() {
             let mut visit_row = |row: u64, id: &str, vector: &[f32]| {
-                let path = || file.path.clone();
-                if id.trim().is_empty() {
-                    let reason = "the identifier is blank".to_owned();
-                    return Err(ExchangeError::BadId { path: path(), row: row + 1, reason });
-                }
+                check_id(&file.path, row, id)?;
                 if vector.len() != self.dim {
                     let (expected, found) = (self.dim, vector.len());
                     return Err(ExchangeError::Dim {
-                        path: path(),
+                        path: file.path.clone(),
                         row: row + 1,
                         id: id.to_owned(),
                         expected,
@@ -206,6 +197,14 @@ impl Source {
         }
         Ok(())
     }
+}
+
+/// Refuses an id that no run can hold: searches would end with an error.
+fn check_id(path: &Path, row: u64, id: &str) -> Result<(), ExchangeError> {
+    id_flaw("document", id).map_or(Ok(()), |flaw| {
+        let reason = format!("the identifier {id:?} {flaw}");
+        Err(ExchangeError::BadId { path: path.to_owned(), row: row + 1, reason })
+    })
 }
 
 impl Kind {
@@ -274,6 +273,22 @@ impl Kind {
     }
 }
 
+/// Refuses what is no file that can be read again and again. Nothing is opened, which would wait for the
+/// writer of a named pipe.
+fn check_place(path: &Path) -> Result<(), ExchangeError> {
+    let input = Input::parse(path);
+    let (what, remedy) = match &input {
+        Input::Object(_) => ("it is in an object store", "copy the object to a file first"),
+        _ if input.reads_once() => (
+            "it can be read only once, and files of vectors and ids are read several times",
+            "save it as a file first",
+        ),
+        _ => return Ok(()),
+    };
+    let (path, what) = (path.to_owned(), what.to_owned());
+    Err(ExchangeError::Unsupported { path, what, remedy: remedy.into() })
+}
+
 /// The vectors in a directory of Pyserini's; paths of other things than directories stay as they are.
 fn in_pyserini_directory(path: &Path) -> Result<PathBuf, ExchangeError> {
     if !path.is_dir() {
@@ -332,14 +347,10 @@ fn each_of_matrix(
             let mut seen = 0;
             ids::for_each(ids_path, &mut |row, id| {
                 seen = row + 1;
-                match usize::try_from(row).ok().filter(|&row| row < matrix.rows) {
-                    Some(_) if id.trim().is_empty() => {
-                        let reason = "the identifier is blank".to_owned();
-                        Err(ExchangeError::BadId { path: ids_path.clone(), row: row + 1, reason })
-                    }
-                    Some(row) => row_with_id(row, id),
-                    None => Err(count(seen)),
-                }
+                let row = usize::try_from(row).ok().filter(|&row| row < matrix.rows);
+                let row = row.ok_or_else(|| count(seen))?;
+                check_id(ids_path, row as u64, id)?;
+                row_with_id(row, id)
             })?;
             if seen == matrix.rows as u64 { Ok(()) } else { Err(count(seen)) }
         }
