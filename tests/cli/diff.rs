@@ -177,6 +177,11 @@ fn what_is_wrong_is_reported() {
         let command = format!("diff {command} --qrels none.txt --format html --output none/page.html");
         workspace.toller(&command).fails(1, &["cannot create none/page.html"]);
     }
+    workspace.write("other.run", "q9 Q0 a 1 1 o\n");
+    for runs in ["before.run other.run", "other.run before.run", "other.run --failed-at 1"] {
+        let unjudged = workspace.toller(&format!("diff {runs} --qrels qrels.txt"));
+        unjudged.fails(1, &["cannot evaluate other.run: no query of the run is judged", "hint: "]);
+    }
     workspace.write("few.jsonl", "{\"_id\": \"a\", \"text\": \"t\"}\n");
     workspace
         .runs("diff before.run after.run --qrels qrels.txt --corpus few.jsonl")

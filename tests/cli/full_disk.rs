@@ -92,6 +92,20 @@ fn packages_appear_all_or_none() {
 }
 
 #[test]
+fn a_report_and_its_data_appear_all_or_none() {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", "q1 0 a 1\nq2 0 a 1\n");
+    workspace.write("a.run", "q1 Q0 a 1 1 x\nq2 Q0 b 1 1 x\n");
+    let report = "report a.run --qrels qrels.txt --data numbers --output";
+    workspace
+        .toller(&format!("{report} /dev/full"))
+        .fails(1, &["error: cannot write /dev/full: No space left", "hint: free some space"]);
+    assert!(workspace.files_in("numbers").is_empty());
+    workspace.runs(&format!("{report} page.html"));
+    assert!(!workspace.files_in("numbers").is_empty());
+}
+
+#[test]
 fn a_limit_of_file_sizes_is_an_error_as_a_full_disk_is() {
     let workspace = Workspace::with_xquad();
     workspace.runs("encode --model tiny-bert --corpus data/corpus.jsonl --output whole");

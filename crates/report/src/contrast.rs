@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use toller_eval::{
-    EvalError, EvalOptions, Evaluation, Measure, QueryDifference, RankedDocument, evaluate, query_difference,
+    EvalOptions, Evaluation, Measure, QueryDifference, RankedDocument, evaluate, query_difference,
 };
 use toller_ir::{Qrels, Run};
 
+use crate::error::ReportError;
 use crate::texts::{Texts, Wanted};
 
 /// Which queries are shown.
@@ -63,16 +64,19 @@ impl Contrast {
     /// Compares two runs.
     ///
     /// # Errors
-    /// As [`evaluate`], for either run.
+    /// As [`evaluate`], for either run, with its name.
     pub fn new(
         qrels: &Qrels,
         names: [String; 2],
         runs: [&Run; 2],
         options: &ContrastOptions,
-    ) -> Result<Self, EvalError> {
+    ) -> Result<Self, ReportError> {
         let measures = std::slice::from_ref(&options.measure);
-        let before = evaluate(qrels, runs[0], measures, &options.eval)?;
-        let after = evaluate(qrels, runs[1], measures, &options.eval)?;
+        let evaluated = |at: usize| {
+            let evaluation = evaluate(qrels, runs[at], measures, &options.eval);
+            evaluation.map_err(ReportError::of_run(&names[at]))
+        };
+        let (before, after) = (evaluated(0)?, evaluated(1)?);
         Self::of_evaluations(qrels, names, runs, [&before, &after], options)
     }
 
@@ -83,7 +87,7 @@ impl Contrast {
         runs: [&Run; 2],
         evaluations: [&Evaluation; 2],
         options: &ContrastOptions,
-    ) -> Result<Self, EvalError> {
+    ) -> Result<Self, ReportError> {
         let pairs = pairs(evaluations, &options.measure);
         let count = |which: fn(f64) -> bool| pairs.iter().filter(|pair| which(gain(pair))).count();
         let (all, lost, gained) = (pairs.len(), count(|gain| gain < 0.0), count(|gain| gain > 0.0));
@@ -93,7 +97,8 @@ impl Contrast {
             .map(|(id, values)| {
                 query_difference(qrels, runs, id, values, options.eval.relevance_level, options.documents)
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, _>>()
+            .map_err(ReportError::of_run(&names[1]))?;
         let (measure, relevance_level) = (options.measure.clone(), options.eval.relevance_level);
         Ok(Self { names, measure, means, all, lost, gained, relevance_level, shown })
     }

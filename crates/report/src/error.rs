@@ -37,6 +37,13 @@ pub enum ReportError {
     Data(String),
 }
 
+impl ReportError {
+    /// What makes an evaluation's error one with the run's name.
+    pub(crate) fn of_run(name: &str) -> impl Fn(EvalError) -> Self {
+        move |source| Self::Evaluate { run: name.to_owned(), source }
+    }
+}
+
 impl Explain for ReportError {
     fn remedy(&self) -> Option<Remedy> {
         match self {

@@ -1,9 +1,10 @@
 //! A run's failures: queries without a relevant document among the first, and a random sample of them.
 
-use toller_eval::{EvalError, EvalOptions, GradedRanking, graded_rankings};
+use toller_eval::{EvalOptions, GradedRanking, graded_rankings};
 use toller_ir::{Qrels, Run, is_relevant};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::error::ReportError;
 use crate::texts::Wanted;
 
 /// The failed queries of a run.
@@ -70,7 +71,7 @@ impl Failures {
     /// the queries that fail at 5, with their first 5 documents, are 500 pairs.
     ///
     /// # Errors
-    /// As [`evaluate`](toller_eval::evaluate).
+    /// As [`evaluate`](toller_eval::evaluate), with the run's name.
     pub fn new(
         qrels: &Qrels,
         name: String,
@@ -78,12 +79,14 @@ impl Failures {
         cutoff: usize,
         sample: Sample,
         options: &EvalOptions,
-    ) -> Result<Self, EvalError> {
+    ) -> Result<Self, ReportError> {
         let level = options.relevance_level;
+        let of_run = ReportError::of_run(&name);
+        let name = name.clone();
         let mut failures =
             Self { name, cutoff, all: 0, failed: 0, relevance_level: level, shown: Vec::new() };
-        for ranking in graded_rankings(qrels, run, options)? {
-            let ranking = ranking?;
+        for ranking in graded_rankings(qrels, run, options).map_err(&of_run)? {
+            let ranking = ranking.map_err(&of_run)?;
             let relevant = relevant(qrels, &ranking, level);
             if relevant.is_empty() {
                 continue;

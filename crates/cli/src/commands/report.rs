@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use toller_eval::Test;
-use toller_files::{AtomicFile, FileError};
+use toller_files::{AtomicFile, CompleteFile, CompressedWriter, FileError, commit_together};
 use toller_ir::{Qrels, Run, counted};
 use toller_report::{Analyst, DataFile, Report, ReportOptions, data_files, report_page};
 
@@ -97,11 +97,20 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     if let Some(directory) = args.data.as_deref().filter(is_of_page) {
         create_folder(directory)?;
     }
-    let (report, page_bytes) = args.output.write(ui, |out, _| write(args, &paths, options, out, ui))?;
-    if args.output.is_stdout() {
-        return Ok(());
-    }
-    let (runs, queries, output) = (report.runs.len(), report.queries.len(), args.output.display());
+    // Whether the page can be written is found out before the work.
+    let file = (!args.output.is_stdout()).then(|| CompressedWriter::create(&args.output)).transpose()?;
+    let (report, page, mut files) = make(args, &paths, options, ui)?;
+    let Some(mut file) = file else {
+        // First, since the reader of stdout may have seen enough.
+        commit_together(files)?;
+        return args.output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?));
+    };
+    let written = file.write_all(page.as_bytes()).and_then(|()| file.finish());
+    // The page last: where it is new, all is written.
+    files.push(written.map_err(FileError::on("write", &args.output))?.complete()?);
+    commit_together(files)?;
+    let (page_bytes, output) = (page.len(), args.output.display());
+    let (runs, queries) = (report.runs.len(), report.queries.len());
     ui.status(format!(
         "{} on {} in {output} ({} kB)",
         counted(runs, "run"),
@@ -119,14 +128,13 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     })
 }
 
-/// Writes the data and the page; returns the report and the bytes of the page.
-fn write(
+/// Makes the report, the page, and the files of the data, which are not at their places yet.
+fn make(
     args: &ReportArgs,
     paths: &[InputPath],
     options: ReportOptions,
-    out: &mut dyn Write,
     ui: &Ui,
-) -> crate::Result<(Report, usize)> {
+) -> crate::Result<(Report, String, Vec<CompleteFile>)> {
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let groups = options.groups.clone();
     let report = analyse(args, paths, &qrels, options, ui)?;
@@ -136,12 +144,11 @@ fn write(
     }
     let texts = args.texts.read(&report.wanted(), args.input.skip_bad_lines(), ui)?;
     let page = report_page(&report, &texts);
-    // The page last: where it is new, all is written.
-    if let Some(directory) = &args.data {
-        write_data(&data_of(&report, directory, &args.output)?, directory)?;
-    }
-    out.write_all(page.as_bytes())?;
-    Ok((report, page.len()))
+    let files = match &args.data {
+        Some(directory) => complete(&data_of(&report, directory, &args.output)?, directory)?,
+        None => Vec::new(),
+    };
+    Ok((report, page, files))
 }
 
 /// Reads the runs one after the other.
@@ -222,13 +229,13 @@ fn create_folder(directory: &Path) -> Result<(), FileError> {
     std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))
 }
 
-/// Writes the files of the data; each appears whole.
-fn write_data(files: &[(OutputPath, DataFile)], directory: &Path) -> crate::Result<()> {
+/// Writes the files of the data under temporary names.
+fn complete(files: &[(OutputPath, DataFile)], directory: &Path) -> Result<Vec<CompleteFile>, FileError> {
     create_folder(directory)?;
-    for (path, data) in files {
+    let complete = |(path, data): &(OutputPath, DataFile)| {
         let mut file = AtomicFile::create(&**path)?;
         file.write_all(&data.content).map_err(FileError::on("write", path))?;
-        file.commit()?;
-    }
-    Ok(())
+        file.complete()
+    };
+    files.iter().map(complete).collect()
 }

@@ -1,7 +1,7 @@
 //! Makes a report from runs that come one after the other: only the baseline and one more run are in memory.
 
 use rayon::prelude::*;
-use toller_eval::{EvalError, Evaluation};
+use toller_eval::Evaluation;
 use toller_ir::{Qrels, Run};
 
 use super::run::{DEPTHS, Measured, Plan};
@@ -42,7 +42,7 @@ impl<'a> Analyst<'a> {
             return Err(ReportError::TooFewQueries { queries: qrels.len() });
         }
         let plan = Plan::new(&options.measures, options.eval());
-        let measured = plan.measure(name.clone(), qrels, &baseline).map_err(failed(&name))?;
+        let measured = plan.measure(name.clone(), qrels, &baseline).map_err(ReportError::of_run(&name))?;
         Ok(Self { qrels, options, plan, baseline, runs: vec![measured], contrasts: Vec::new() })
     }
 
@@ -51,7 +51,8 @@ impl<'a> Analyst<'a> {
     /// # Errors
     /// If it cannot be evaluated.
     pub fn add(&mut self, name: String, run: &Run) -> Result<(), ReportError> {
-        let measured = self.plan.measure(name.clone(), self.qrels, run).map_err(failed(&name))?;
+        let measured =
+            self.plan.measure(name.clone(), self.qrels, run).map_err(ReportError::of_run(&name))?;
         if let (Some(baseline), Some(measure)) = (self.runs.first(), self.plan.measures.first()) {
             let options = ContrastOptions {
                 measure: measure.clone(),
@@ -63,8 +64,8 @@ impl<'a> Analyst<'a> {
             let names = [baseline.name.clone(), name.clone()];
             let evaluations = [&baseline.evaluation, &measured.evaluation];
             let runs = [&self.baseline, run];
-            let contrast = Contrast::of_evaluations(self.qrels, names, runs, evaluations, &options);
-            self.contrasts.push(contrast.map_err(failed(&name))?);
+            let contrast = Contrast::of_evaluations(self.qrels, names, runs, evaluations, &options)?;
+            self.contrasts.push(contrast);
         }
         self.runs.push(measured);
         Ok(())
@@ -129,11 +130,6 @@ impl<'a> Analyst<'a> {
             contrasts,
         })
     }
-}
-
-/// An evaluation's error with the run's name.
-fn failed(name: &str) -> impl Fn(EvalError) -> ReportError {
-    move |source| ReportError::Evaluate { run: name.to_owned(), source }
 }
 
 /// The values of the queries, `[measures][queries]`.
