@@ -251,6 +251,26 @@ fn a_command_that_cannot_stop_half_way_leaves_no_temporary_file() {
     }
 }
 
+#[test]
+fn a_measurement_without_a_log_is_not_waited_for() {
+    let workspace = Workspace::new();
+    workspace.add_fixture("cross-encoders/mpnet");
+    for measured in [
+        "search --vectors 1000 --dim 16 --queries 1 --k 1",
+        "encode --model tiny-bert --lengths 8 --batches 1",
+        "rerank --model cross-encoders/mpnet --depths 3 --passage-tokens 8",
+    ] {
+        let mut child = workspace.spawn(&format!("bench {measured} --seconds 3600 --plot figure.svg"));
+        wait_until(&mut child, "a figure that is being drawn", || workspace.has_trace_of("figure.svg"));
+        // In the middle of a figure, or of what is measured before it.
+        thread::sleep(Duration::from_millis(500));
+        send("INT", &child);
+        wait_until(&mut child, "end of the benchmark", || false);
+        Finished::new(child.wait_with_output().unwrap()).fails(130, &["interrupted; "]);
+        assert!(!workspace.has_trace_of("figure.svg"));
+    }
+}
+
 /// Whether the tests run under `nohup`: what they start ignores hangups, too.
 fn hangups_are_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

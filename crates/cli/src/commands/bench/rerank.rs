@@ -10,7 +10,7 @@ use toller_bench::figures::rerank_figure;
 use toller_bench::{Pass, Passes, Timings, Words, measure};
 use toller_files::{FileError, Input};
 use toller_nn::Precision;
-use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, RerankReport, Reranker};
+use toller_pipeline::rerank::{Candidates, RerankOptions, RerankReport, Reranker};
 use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
 
@@ -63,7 +63,6 @@ const MIN_QUERIES: usize = 5;
 /// Measures each depth, and the latency of a query.
 pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     args.cross_encoder.check()?;
-    let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let engine = engine::open(ui)?;
     let model = engine.cross_encoder(&args.model, &args.cross_encoder.options(&engine)?)?;
@@ -74,25 +73,28 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let depths = ascending(&args.depths);
     let deepest = depths.last().copied().unwrap_or(0).max(LATENCY_DEPTH);
 
+    // The first signal ends this command, except while it has a folder to remove.
+    let stop = interrupt::flag(ui, "stopping")?;
     let folder = tempfile::tempdir()?;
     let collection = MadeUp::write(args, &words, deepest, folder.path())?;
     let options = RerankOptions { depth: deepest, ..RerankOptions::default() };
     let reranker = Reranker::new(vec![model], Arc::new(collection.open()?), options, threads)?;
     let pass = |queries: usize, depth: usize| {
-        let report = reranker.rerank(&collection.candidates(queries, depth), &|| false, |_| {})?.report;
-        let RerankReport { pairs, tokens, duration, .. } = report;
-        Ok::<_, RerankError>(Pass { items: pairs, tokens, duration })
+        let candidates = collection.candidates(queries, depth);
+        let reranked = reranker.rerank(&candidates, &|| interrupt::is_asked(&stop), |_| {});
+        interrupt::check(&stop, "nothing was printed")?;
+        let RerankReport { pairs, tokens, duration, .. } = reranked?.report;
+        Ok::<_, Failure>(Pass { items: pairs, tokens, duration })
     };
     let bar = ui.progress("measuring", "figures", depths.len() as u64 + 1);
     let mut points = Vec::new();
     for &depth in &depths {
-        let again = || Ok::<_, Failure>(pass(args.queries as usize, depth)?);
+        let again = || pass(args.queries as usize, depth);
         points.push((depth, Passes::measure(&budget, again)?));
         bar.set(points.len() as u64);
-        interrupt::check(&stop, "nothing was printed")?;
     }
     let latency = measure(&args.options.time.budget(MIN_QUERIES), |_| {
-        Ok::<Duration, RerankError>(pass(1, LATENCY_DEPTH)?.duration)
+        Ok::<Duration, Failure>(pass(1, LATENCY_DEPTH)?.duration)
     })?;
     drop(bar);
 

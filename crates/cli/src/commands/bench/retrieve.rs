@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::slice;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ pub fn run(args: &BenchRetrieveArgs, threads: usize, ui: &Ui) -> crate::Result<(
         let message = "scores that --cache keeps would be read, and what is measured is computing them";
         return Err(UsageError::new(message, "leave --cache out").into());
     }
-    let stop = interrupt::flag(ui, "stopping after this round")?;
+    let stop = interrupt::flag(ui, "stopping")?;
     let began = Instant::now();
     let engine = engine::open(ui)?;
     let (mut sources, reranker) = args.retrieval.open(fusion, &mut KeptRuns::none(), &engine, ui)?;
@@ -68,16 +69,12 @@ pub fn run(args: &BenchRetrieveArgs, threads: usize, ui: &Ui) -> crate::Result<(
 
     let job = args.retrieval.job(&sources, &reranker);
     let bar = ui.progress("measuring", "figures", 2);
-    let together = StageTimes::measure(&args.time.budget(MIN_ROUNDS), |_| {
-        interrupt::check(&stop, "nothing was printed")?;
-        retrieve(&job)
-    })?;
+    let together = StageTimes::measure(&args.time.budget(MIN_ROUNDS), |_| retrieve(&job, &stop))?;
     bar.set(1);
     let alone = StageTimes::measure(&args.time.budget(MIN_QUERIES), |round| {
-        interrupt::check(&stop, "nothing was printed")?;
         let query = &sources.queries[round % sources.queries.len()];
         let search = SearchJob { queries: slice::from_ref(query), ..job.search };
-        retrieve(&RetrieveJob { search, ..job })
+        retrieve(&RetrieveJob { search, ..job }, &stop)
     })?;
     drop(bar);
 
@@ -135,17 +132,20 @@ impl StageTimes {
 }
 
 /// Retrieves, and writes the run to a temporary file. Gives the time of the first stage, and what the second
-/// did. A round that has begun is measured to its end.
-fn retrieve(job: &RetrieveJob<'_>) -> crate::Result<(Duration, RerankReport)> {
+/// did.
+fn retrieve(job: &RetrieveJob<'_>, stop: &AtomicBool) -> crate::Result<(Duration, RerankReport)> {
     let mut file = std::io::BufWriter::new(tempfile::tempfile()?);
     let mut run = TrecRunWriter::new(&mut file, "the temporary run", "toller")?;
     let (mut searched, mut all) = (Duration::ZERO, RerankReport::default());
-    job.run(&|| false, |Retrieved { queries, rankings, search, reranked, .. }| {
+    let take = |Retrieved { queries, rankings, search, reranked, .. }: Retrieved<'_>| {
         run.write_rankings(queries, &rankings, job.search.searcher)?;
         searched += search;
         all.add(reranked);
         Ok::<_, Failure>(())
-    })?;
+    };
+    let retrieved = job.run(&|| interrupt::is_asked(stop), take);
+    interrupt::check(stop, "nothing was printed")?;
+    retrieved?;
     run.finish()?;
     Ok((searched, all))
 }

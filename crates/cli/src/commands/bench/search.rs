@@ -89,7 +89,8 @@ const HEADER: &str =
 
 /// Measures every combination of sizes.
 pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
-    let stop = interrupt::flag(ui, "stopping after this figure")?;
+    // Without a log nothing of the work is kept, and the first signal ends it.
+    let stop = args.log.as_ref().map(|_| interrupt::flag(ui, "stopping after this figure")).transpose()?;
     let plot = args.options.plot.open()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
     let limits = DeviceLimits {
@@ -111,7 +112,9 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let bar = ui.progress("measuring", "figures", cases.len() as u64);
     let mut figures: Vec<Figure> = Vec::new();
     for case in cases {
-        interrupt::check(&stop, "nothing was printed")?;
+        if let Some(stop) = &stop {
+            interrupt::check(stop, "nothing was printed")?;
+        }
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
         let bytes = machine.scanned_bytes(&source, &case)?;
         let search = |queries: &[f32]| machine.search(&source, &case, queries);

@@ -15,7 +15,6 @@ use crate::args::paths::InputPath;
 use crate::args::sparse::SparseArgs;
 use crate::engine;
 use crate::error::{Remedied, UsageError};
-use crate::interrupt;
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -58,7 +57,6 @@ const MIN_QUERIES: usize = 20;
 /// Measures each k.
 pub fn run(args: &BenchSparseArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     args.sparse.check()?;
-    let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let engine = engine::open(ui)?;
     let read = if args.sparse.has_impacts() { QueriesArgs::read_vectors } else { QueriesArgs::read };
@@ -78,7 +76,6 @@ pub fn run(args: &BenchSparseArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let (together, alone) = (args.options.time.budget(MIN_ROUNDS), args.options.time.budget(MIN_QUERIES));
         points.push(measure_sparse(&*searcher, &queries, k, &together, &alone)?);
         bar.set(points.len() as u64);
-        interrupt::check(&stop, "nothing was printed")?;
     }
     drop(bar);
     let documents = searcher.doc_count();

@@ -24,7 +24,7 @@ use super::options::{BenchOptions, MOST, ascending};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::ModelName;
 use crate::engine;
-use crate::error::UsageError;
+use crate::error::{Failure, UsageError};
 use crate::interrupt;
 use crate::ui::Ui;
 
@@ -96,7 +96,6 @@ const QUERIES: usize = 256;
 
 /// Measures what the model takes, each kind of text, and the latency of queries.
 pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
-    let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let engine = args.engine(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
@@ -112,11 +111,12 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     // Before the benchmark itself takes memory.
     measure_latency(queries_of, &queries, 1, &Budget::rounds(1))?;
     let needs = Needs::of(&encoder)?;
+    // The first signal ends this command, except while it has a folder to remove.
+    let stop = interrupt::flag(ui, "stopping")?;
     let passes = Passes { model, threads, directory: tempfile::tempdir()?, stop: &stop };
     let estimate = |texts: &[String]| Ok(passes.run(texts)?.duration);
     let texts = args.texts.open(tower, args.options.time.seconds, estimate)?;
     let budget = args.options.time.budget(MIN_ROUNDS);
-    let limit = MatrixLimit::measure(encoder.compute(), args.model_args.compute.device, &budget)?;
 
     let bar = ui.progress("measuring", "figures", (texts.len() + batches.len()) as u64);
     let mut points = Vec::new();
@@ -124,15 +124,20 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let compute = (encoder.compute(), threads);
         points.push(measure_encode(tower, texts, compute, &budget, || passes.run(texts))?);
         bar.set(points.len() as u64);
-        interrupt::check(&stop, "nothing was printed")?;
     }
-    let mut latencies = Vec::new();
-    for batch in batches {
-        let budget = args.options.time.budget(if batch == 1 { MIN_QUERIES } else { MIN_ROUNDS });
-        latencies.push(Latency { batch, timings: measure_latency(queries_of, &queries, batch, &budget)? });
-        bar.set((points.len() + latencies.len()) as u64);
-        interrupt::check(&stop, "nothing was printed")?;
-    }
+    drop(passes);
+    let measured = interrupt::at_once(|| {
+        let limit = MatrixLimit::measure(encoder.compute(), args.model_args.compute.device, &budget)?;
+        let mut latencies = Vec::new();
+        for batch in batches {
+            let budget = args.options.time.budget(if batch == 1 { MIN_QUERIES } else { MIN_ROUNDS });
+            let timings = measure_latency(queries_of, &queries, batch, &budget)?;
+            latencies.push(Latency { batch, timings });
+            bar.set((points.len() + latencies.len()) as u64);
+        }
+        Ok::<_, Failure>((limit, latencies))
+    });
+    let (limit, latencies) = measured??;
     drop(bar);
 
     let names: Vec<&str> = texts.iter().map(|texts| texts.name.as_str()).collect();
@@ -167,7 +172,7 @@ impl Passes<'_> {
             role: Role::Passage,
             threads: self.threads,
             stop: self.stop,
-            drops_current_shard: false,
+            drops_current_shard: true,
         };
         let rows = texts.iter().enumerate();
         let rows =
@@ -175,7 +180,9 @@ impl Passes<'_> {
         // The time until the last vector is there: syncing a small store is not encoding.
         let started = Instant::now();
         let mut duration = Duration::ZERO;
-        let report = toller_pipeline::encode(&job, rows, writer, |_| duration = started.elapsed())?;
+        let encoded = toller_pipeline::encode(&job, rows, writer, |_| duration = started.elapsed());
+        interrupt::check(self.stop, "nothing was printed")?;
+        let report = encoded?;
         Ok(Pass { items: report.rows, tokens: report.tokens, duration })
     }
 }
