@@ -108,6 +108,9 @@ fn collections_are_matched_by_identifier() {
             "--different-collections",
         ],
     );
+    workspace
+        .toller("serve --port 0 --sparse index --dense store")
+        .fails(1, &["the collections differ", "hint: make the store and the index of the same collection"]);
     workspace.runs(&format!("{BOTH} --fusion rrf --different-collections --output x.run"));
     // The document that is missing from the store is found only by its words.
     let found = documents("x.run");

@@ -118,6 +118,26 @@ fn a_task_is_requeued_before_its_time_limit_however_long_its_shard_file_takes() 
 }
 
 #[test]
+fn a_job_script_that_is_called_in_a_wrong_way_says_how() {
+    let workspace = workspace_with_slurm();
+    let search = "-- --dense store --query-vectors q --output run";
+    workspace.runs(&format!("slurm encode --shards 3 --output encode.sh -- {ENCODE} --output parts"));
+    workspace.runs(&format!("slurm search --shards 3 --output search.sh {search}"));
+    for script in ["encode.sh", "search.sh"] {
+        let run = |argument: &str| {
+            let mut script = bash(&workspace, &[script, argument]);
+            Finished::new(script.env_remove("SLURM_ARRAY_TASK_ID").output().unwrap())
+        };
+        run("bogus").fails(2, &[&format!("usage: bash {script} [finish]")]);
+        let said = format!("SLURM_ARRAY_TASK_ID: it is set in a task of an array: sbatch --array=N {script}");
+        let alone = run("shard");
+        alone.says([said]);
+        assert!(alone.code.is_some_and(|code| code != 0), "{alone:?}");
+    }
+    assert!(!workspace.has_trace_of("parts"));
+}
+
+#[test]
 fn input_of_a_job_that_is_not_there_is_reported() {
     let workspace = Workspace::new();
     workspace.write("here.jsonl", "");

@@ -19,6 +19,7 @@ use crate::texts::blocking;
 
 /// What to search for.
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Asking {
     query: String,
@@ -37,6 +38,7 @@ pub(super) struct Asking {
 
 /// How a document is read.
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Reading {
     /// Whether the document is an object; else its text.

@@ -30,6 +30,20 @@ fn wrong_http_is_explained_in_json() {
 }
 
 #[test]
+fn parameters_that_pyserini_does_not_have_are_named() {
+    let server = Running::start();
+    for (path, named) in [
+        ("/v1/sparse/search?query=ducks&k=2", ["`k`", "`query`, `hits`, `parse`"]),
+        ("/v1/sparse/doc/d0?format=text", ["`format`", "expected `parse`"]),
+    ] {
+        let refused = server.get(path);
+        let said = refused.json()["error"].as_str().unwrap().to_owned();
+        assert_eq!(refused.status, 400, "{said}");
+        assert!(named.iter().all(|name| said.contains(name)), "{said}");
+    }
+}
+
+#[test]
 fn a_body_may_have_a_byte_order_mark_but_no_encoding() {
     let server = Running::start();
     let marked = server.client().send("POST", "/embed", &[JSON], "\u{feff}{\"inputs\": \"a\"}".as_bytes());

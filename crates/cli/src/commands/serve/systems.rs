@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_encoder::CrossEncoder;
-use toller_engine::{DenseOptions, Device, Encoder, Engine, QuerySource, Searcher};
+use toller_engine::{DenseOptions, Device, Encoder, Engine, EngineError, QuerySource, Searcher};
 use toller_ir::AnyError;
-use toller_pipeline::fusion::{Collections, Fusion, UnknownMethod};
+use toller_pipeline::fusion::{Collections, Fusion, FusionError, UnknownMethod};
 use toller_pipeline::rerank::{RerankOptions, Unavailable};
 use toller_server::{OpenSystems, Systems};
 use toller_texts::TextsOptions;
@@ -19,7 +19,7 @@ use crate::args::input::BadLinesArgs;
 use crate::args::paths::InputPath;
 use crate::args::sparse::SparseArgs;
 use crate::args::text_index::TextIndexArgs;
-use crate::error::UsageError;
+use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
 
 /// What --fusion means where it has a default.
@@ -156,6 +156,17 @@ impl SystemArgs {
     }
 }
 
+/// Servers have one collection, so they do not have the flag of other commands for several.
+fn of_one_collection(error: EngineError) -> AnyError {
+    match error {
+        EngineError::Fusion(FusionError::CollectionsDiffer { .. }) => {
+            let remedy = "make the store and the index of the same collection, or serve each by itself";
+            Remedied::of(&error).with_remedy(remedy).into()
+        }
+        error => error.into(),
+    }
+}
+
 /// Everything that opening takes.
 struct Plan {
     engine: Arc<Engine>,
@@ -191,8 +202,8 @@ impl Plan {
         let hybrid = match (&sparse, &dense, &self.fusion) {
             (Some(sparse), Some(dense), Some(fusion)) => {
                 let searchers = vec![sparse.clone() as Arc<dyn Searcher>, dense.clone()];
-                let hybrid = engine.hybrid(searchers, fusion.clone(), self.depth, Collections::Same)?;
-                Some(hybrid as Arc<dyn Searcher>)
+                let hybrid = engine.hybrid(searchers, fusion.clone(), self.depth, Collections::Same);
+                Some(hybrid.map_err(of_one_collection)? as Arc<dyn Searcher>)
             }
             _ => None,
         };

@@ -49,6 +49,15 @@ const NOTICE_SECONDS: u32 = 120;
 /// Seconds from that signal until an unfinished shard file is given up. The others are for the requeue.
 const PATIENCE_SECONDS: u32 = NOTICE_SECONDS - 30;
 
+/// The end of the script: what it says to an argument that it does not know.
+const OTHERWISE: &str = r#"  ;;
+*)
+  echo "usage: bash $0 [finish], or sbatch --array=N $0 shard" >&2
+  exit 2
+  ;;
+esac
+"#;
+
 impl fmt::Display for JobScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { work, toller, arguments, shards, at_once, options, file } = self;
@@ -97,6 +106,7 @@ submit)
   sbatch --dependency=afterok:"${{job%%;*}}" --kill-on-invalid-dep=yes --output=%x-finish-%j.log "$0" finish
   ;;
 shard)
+  : "${{SLURM_ARRAY_TASK_ID:?it is set in a task of an array: sbatch --array=N $0 shard}}"
 "#
         )?;
         let command_line = format!(
@@ -139,7 +149,7 @@ finish)
                 )?;
             }
         }
-        f.write_str("  ;;\nesac\n")
+        f.write_str(OTHERWISE)
     }
 }
 
@@ -185,7 +195,7 @@ mod tests {
         let given = command.map(|lines| shlex::split(&lines.replace("\\\n", " ")));
         assert_eq!(given.flatten().as_deref(), Some(&words.map(str::to_owned)[..]), "{text}");
         assert!(text.contains("\n#SBATCH --time=04:00:00\n") && text.contains("\nshards=8\n"), "{text}");
-        assert!(text.ends_with("\"$toller\" store status store\n  ;;\nesac\n"), "{text}");
+        assert!(text.contains("\"$toller\" store status store\n  ;;\n"), "{text}");
     }
 
     #[test]
