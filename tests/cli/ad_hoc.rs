@@ -242,6 +242,7 @@ fn an_index_says_what_it_has() {
     for line in ["documents            5", "analyzer             en", "without terms        1"] {
         assert!(shown.stdout.contains(line), "{line:?} is not in:\n{}", shown.stdout);
     }
+    shown.says(["no term of \"The\" is left after analysis"]);
     let json = workspace.toller("index-info index --term nile --term zebra --json").succeeds().json();
     assert_eq!(json["documents"], 5);
     assert_eq!(json["terms_asked"][0]["term"], "nile");

@@ -161,9 +161,12 @@ fn places_and_names_that_cannot_be_written_or_read_have_hints() {
     workspace.runs("index -q --corpus corpus.jsonl --language en --output index");
     workspace.write("queries.tsv", "1\tone\n");
     let search = "search --sparse index --queries queries.tsv --output";
-    workspace
-        .toller(&format!("{search} empty"))
-        .fails(1, &["it is a directory", "hint: give the name of a file"]);
+    for name in ["empty", "new/"] {
+        workspace
+            .toller(&format!("{search} {name}"))
+            .fails(1, &["it is a directory", "hint: give the name of a file"]);
+    }
+    assert!(!workspace.has_trace_of("new"));
     for name in ["run.bz2", "run.lz4", "run.zip"] {
         workspace
             .toller(&format!("{search} {name}"))

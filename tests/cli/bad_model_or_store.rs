@@ -181,6 +181,16 @@ fn a_damaged_store_is_refused_and_can_be_replaced() {
 }
 
 #[test]
+fn a_store_of_parts_is_no_foreign_directory() {
+    let workspace = workspace();
+    workspace.runs(&format!("{ENCODE} --model tiny-bert --shard 1/2"));
+    workspace.toller(&format!("{ENCODE} --model tiny-bert")).fails(
+        1,
+        &["it holds part-00001-of-00002", "hint: it is a store of parts: go on with `--shard I/N`"],
+    );
+}
+
+#[test]
 fn a_directory_that_holds_something_else_is_left_alone() {
     let workspace = workspace();
     fs::create_dir(workspace.path("store")).unwrap();

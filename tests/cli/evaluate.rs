@@ -81,6 +81,10 @@ fn groups_and_several_judgments() {
     assert_eq!((&runs[0]["qrels"], &runs[1]["qrels"]), (&json!("qrels.txt"), &json!("strict.txt")));
     assert_eq!(runs[1]["aggregates"]["RR"], json!(0.5));
     workspace.write("other.tsv", "x\teasy\n");
+    workspace.runs("eval good.run --qrels qrels.txt -m RR -l 9").says(["qrels.txt: the highest grade is"]);
+    workspace.runs("eval good.run --qrels qrels.txt -m RR(rel=9)@10").says(["relevant from grade 9 on"]);
+    let found = workspace.runs("eval good.run --qrels qrels.txt -m nDCG@10 -l 9");
+    assert!(!found.stderr.contains("highest grade"), "{}", found.stderr);
     let command = "compare good.run good.run --qrels qrels.txt --groups groups.tsv --format csv";
     workspace.toller(command).fails(2, &["--groups has no effect on the CSV of comparisons"]);
     let command = "eval good.run --qrels qrels.txt --groups other.tsv";

@@ -221,6 +221,7 @@ fn what_cannot_be_tuned_is_refused() {
         (2, "two.run --qrels qrels -m nDGC@10", "nDGC"),
         (2, "two.run --qrels qrels --method borda --normalize none", "no meaning for borda"),
         (2, "two.run --qrels qrels --rrf-k 1", "leave --rrf-k out, or fuse by rrf"),
+        (2, "two.run --qrels qrels --rrf-k 1", "error: --rrf-k has no meaning for"),
         (2, "two.run --qrels qrels --method rrf --rrf-k -1", "the constant -1"),
         (1, "two.run --qrels unjudged", "none of the 3 queries is judged"),
         (1, "two.run --qrels nothing", "nothing"),

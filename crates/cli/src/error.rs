@@ -50,6 +50,11 @@ impl<const STATUS: u8> Refusal<STATUS> {
         Self { message: format!("{flag}: {error}"), ..Self::of(error) }
     }
 
+    /// With another message.
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
     /// With another remedy.
     pub fn with_remedy(self, remedy: impl Into<Remedy>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }

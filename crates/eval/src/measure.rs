@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::declarations::{Aggregation, Declaration};
 use crate::error::MeasureError;
 use crate::exact;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameter, Parameters};
 use crate::parse;
 use crate::ranking::JudgedRanking;
 
@@ -105,6 +105,13 @@ impl Measure {
         // The first k judged documents can be at any depth, and so can the last of a tie.
         let Parameters { judged_only, average_ties, cutoff, .. } = self.parameters;
         cutoff.filter(|_| !judged_only && !average_ties).map(|cutoff| cutoff as usize)
+    }
+
+    /// The lowest relevant grade, where `level` is that of the evaluation; `None` if none is asked for.
+    #[must_use]
+    pub fn relevance_level(&self, level: u32) -> Option<u32> {
+        let takes_level = self.declaration.parameters.contains(&Parameter::Rel);
+        takes_level.then(|| self.parameters.rel.unwrap_or(level))
     }
 
     /// What is measured, in one line.

@@ -171,7 +171,7 @@ impl PlannedStep {
         let words = described.unwrap_or_default();
         let line = words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ");
         match &self.stdout {
-            Some(stdout) => format!("{line} > {}", folder.join(stdout).display()),
+            Some(stdout) => format!("{line} > {}", quoted(&folder.join(stdout).to_string_lossy())),
             None => line,
         }
     }

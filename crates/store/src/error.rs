@@ -334,6 +334,11 @@ impl Explain for StoreError {
                 Setting::Shard.to("1/8"),
                 Setting::Shard.to("8/8")
             ),
+            Self::DirectoryInUse { entry, .. } if part::parse_directory_name(entry).is_some() => remedy!(
+                "it is a store of parts: go on with `{}`, or give another {}",
+                Setting::Shard.to("I/N"),
+                Setting::Output
+            ),
             Self::DirectoryInUse { .. } => remedy!(
                 "give another {}, or, if this is what is left of a store, remove it first; nothing was changed",
                 Setting::Output

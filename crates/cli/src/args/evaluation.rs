@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 
 use toller_corpus::RunFormat;
-use toller_eval::{EvalOptions, Evaluation, MissingQueries, RunReport, evaluate, parse_measures};
-use toller_ir::{Qrels, Run, counted};
+use toller_eval::{EvalOptions, Evaluation, Measure, MissingQueries, RunReport, evaluate, parse_measures};
+use toller_ir::{Qrels, Run, counted, is_relevant};
 
 use super::filter::RemoveQueryArgs;
 use super::id_lines::pairs;
@@ -64,6 +64,9 @@ impl EvaluationArgs {
         check_runs(&self.runs)?;
         let measures = of_all(&self.measures);
         let all_qrels = self.qrels.read(self.input.skip_bad_lines(), ui)?;
+        for (qrels, path) in all_qrels.iter().zip(&self.qrels.qrels) {
+            self.check_grades(qrels, path, &measures, ui);
+        }
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
         let mut reports = Vec::with_capacity(self.runs.len() * all_qrels.len());
         let named = self.runs.iter().zip(run_names(&self.runs));
@@ -116,6 +119,18 @@ impl EvaluationArgs {
     fn eval_options(&self) -> EvalOptions {
         let missing = if self.skip_missing { MissingQueries::Skip } else { MissingQueries::CountAsZero };
         EvalOptions { missing, relevance_level: self.relevance_level, depth: self.depth }
+    }
+
+    /// Warns of measures to which nothing is relevant.
+    fn check_grades(&self, qrels: &Qrels, path: &InputPath, measures: &[Measure], ui: &Ui) {
+        let highest = qrels.iter().flat_map(|(_, judged)| judged.values().copied()).max().unwrap_or(0);
+        let levels = measures.iter().filter_map(|measure| measure.relevance_level(self.relevance_level));
+        if let Some(level) = levels.filter(|level| !is_relevant(highest, *level)).min() {
+            ui.warning(format!(
+                "{}: the highest grade is {highest}, so nothing is relevant from grade {level} on",
+                path.input()
+            ));
+        }
     }
 
     /// Reports missing and unjudged queries.

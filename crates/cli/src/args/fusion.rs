@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
-use toller_pipeline::fusion::{Fusion, METHODS, Method, Missing, Scale};
+use toller_pipeline::fusion::{Fusion, FusionError, METHODS, Method, Missing, Scale};
 
 use super::choice::{Described, described};
 use crate::error::UsageError;
+use crate::flags;
 
 /// Flags of the fusion of --sparse and --dense.
 #[derive(Debug, clap::Args)]
@@ -86,7 +87,7 @@ impl FusionArgs {
             }
             fusion.weights = vec![1.0, alpha];
         }
-        fusion.check(lists).map_err(|error| UsageError::of(&error))?;
+        fusion.check(lists).map_err(|error| in_flags(&error))?;
         Ok(fusion)
     }
 }
@@ -95,7 +96,18 @@ impl ScaleArgs {
     /// The method, with the scale and the constant that were asked for.
     pub fn fusion(&self, method: &Method) -> Result<Fusion, UsageError> {
         let Self { rrf_k, normalize, missing } = *self;
-        method.with(normalize, missing, rrf_k).map_err(|error| UsageError::of(&error))
+        method.with(normalize, missing, rrf_k).map_err(|error| in_flags(&error))
+    }
+}
+
+/// The error, which calls a setting as the flag that was given.
+fn in_flags(error: &FusionError) -> UsageError {
+    let usage = UsageError::of(error);
+    match error {
+        FusionError::NoMeaning { setting, method } => {
+            usage.with_message(format!("{} has no meaning for {method}", flags::flag(*setting)))
+        }
+        _ => usage,
     }
 }
 

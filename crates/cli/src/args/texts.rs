@@ -11,7 +11,7 @@ use toller_report::{Texts, Wanted};
 
 use super::input::{CORPUS_FORMAT, CollectionArgs, QueriesArgs};
 use super::paths::InputPath;
-use crate::error::Context;
+use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
 /// Flags of the commands that show or write texts.
@@ -95,6 +95,31 @@ impl TextsArgs {
 
     /// Reads the texts that are wanted, and reports how many are missing.
     pub fn read(&self, wanted: &Wanted<'_>, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Texts> {
+        self.read_unless(wanted, skip_bad_lines, ui, |missing| {
+            ui.warning(missing);
+            Ok(())
+        })
+    }
+
+    /// The same, where queries without texts are of no use. `remedy` says what to do about them.
+    pub fn read_all_queries(
+        &self,
+        wanted: &Wanted<'_>,
+        skip_bad_lines: bool,
+        remedy: &'static str,
+        ui: &Ui,
+    ) -> crate::Result<Texts> {
+        self.read_unless(wanted, skip_bad_lines, ui, |missing| Err(Remedied::new(missing, remedy)))
+    }
+
+    /// Reads the texts that are wanted, unless `judge` refuses that queries are missing.
+    fn read_unless(
+        &self,
+        wanted: &Wanted<'_>,
+        skip_bad_lines: bool,
+        ui: &Ui,
+        judge: impl FnOnce(String) -> Result<(), Remedied>,
+    ) -> crate::Result<Texts> {
         let read = self.read_queries(skip_bad_lines, ui)?.into_iter();
         let queries: HashMap<String, String> = read
             .filter(|query| wanted.queries.contains(query.id.as_str()))
@@ -104,7 +129,7 @@ impl TextsArgs {
             && let Some(missing) = first_missing(&wanted.queries, &queries)
         {
             let (count, all) = (wanted.queries.len() - queries.len(), wanted.queries.len());
-            ui.warning(format!("{count} of {all} queries are not in --queries, for example {missing:?}"));
+            judge(format!("{count} of {all} queries are not in --queries, for example {missing:?}"))?;
         }
         let passages = self.documents(&wanted.documents, skip_bad_lines, ui, |passage| passage)?;
         if !self.corpus.is_empty()

@@ -44,7 +44,13 @@ pub fn run(args: &IndexInfoArgs, ui: &Ui) -> crate::Result<()> {
     let (index, analyzer) = engine.open_sparse(&args.index, analyzer, !args.no_verify)?;
     engine.opening(!args.no_verify, |options| index.verify_doc_vectors(options))?;
     let mut asked = Vec::new();
-    for term in args.terms.iter().flat_map(|text| analyzer.analyze(text)) {
+    for term in args.terms.iter().flat_map(|text| {
+        let terms = analyzer.analyze(text);
+        if terms.is_empty() {
+            ui.warning(format!("no term of {text:?} is left after analysis"));
+        }
+        terms
+    }) {
         let found = index.term(&term)?;
         let of = found.as_ref().map(|found| *found.statistics());
         asked.push(Asked {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use toller_files::{AtomicFile, CompleteFile, FileError};
+use toller_files::{AtomicFile, FileError, commit_together};
 use toller_pipeline::rerank::{Candidates, Reranked};
 
 use crate::args::paths::{ModelName, OutputPath, last_part};
@@ -30,7 +30,7 @@ pub(super) fn write(
         }
         complete.push(run.finish()?.complete()?);
     }
-    Ok(complete.into_iter().try_for_each(CompleteFile::commit)?)
+    Ok(commit_together(complete)?)
 }
 
 /// The file of each model.

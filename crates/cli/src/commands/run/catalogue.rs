@@ -222,7 +222,12 @@ mod tests {
             (&format!("{fuse} r"), "", "one run cannot be fused", "name two runs or more"),
             (&format!("{fuse} --weights=1,2,3 r s"), "", "3 weights for 2 lists", "give 2 weights"),
             (&format!("{fuse} --weights=1,-2 r s"), "", "-2", "weights are finite, at least 0"),
-            (&format!("{fuse} --rrf-k=60 r s"), "", "has no meaning for interpolate", "fuse by rrf"),
+            (
+                &format!("{fuse} --rrf-k=60 r s"),
+                "rrf-k",
+                "--rrf-k has no meaning for interpolate",
+                "fuse by rrf",
+            ),
             ("fuse --method=rrf --output=o.bz2 r s", "output", "its name ends in .bz2", "end its name in"),
         ] {
             let bad = refused(line);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toller_corpus::TrecRunWriter;
-use toller_files::{AtomicFile, CompleteFile, FileError};
+use toller_files::{AtomicFile, FileError, commit_together};
 use toller_ir::{DocOrd, SearchError, SearchRequest, SearchResponse, Searcher, locked};
 
 use crate::args::run_output::RunOutputArgs;
@@ -63,7 +63,7 @@ impl<'a> KeptRuns<'a> {
             let run = Arc::into_inner(run).ok_or_else(still_written)?;
             complete.push(run.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?.complete()?);
         }
-        Ok(complete.into_iter().try_for_each(CompleteFile::commit)?)
+        Ok(commit_together(complete)?)
     }
 }
 
