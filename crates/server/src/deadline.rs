@@ -30,7 +30,7 @@ impl FromRequestParts<Arc<App>> for Deadline {
 }
 
 /// The result of work that ends before a deadline; else a failure with this message. Work whose deadline has
-/// passed already is not begun: by the timer alone, which is late by up to a millisecond, short work might end.
+/// passed is not begun: the timer is late by up to a millisecond, in which short work would end.
 pub(crate) async fn before<T>(
     deadline: Instant,
     late: &str,

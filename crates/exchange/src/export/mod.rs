@@ -44,8 +44,8 @@ pub struct Exported {
 /// written, and may stop the export.
 ///
 /// All files appear or none: each is complete before the first is renamed, and what is replaced is removed
-/// before that. So a process that is killed leaves no vectors next to the ids of others. Ids that were to stay
-/// are compared again at the end, since another export may have replaced them.
+/// before that. So a process that is killed leaves no vectors next to the ids of others. Ids that were to
+/// stay are compared again at the end, since another export may have replaced them.
 ///
 /// bf16, which none of the formats has, becomes f32, exactly; so does f16 in FAISS's.
 ///

@@ -273,8 +273,8 @@ impl Kind {
     }
 }
 
-/// Refuses what is no file that can be read again and again. Nothing is opened, which would wait for the
-/// writer of a named pipe.
+/// Refuses what can be read only once, and objects. Nothing is opened, which would wait for the writer of a
+/// named pipe.
 fn check_place(path: &Path) -> Result<(), ExchangeError> {
     let input = Input::parse(path);
     let (what, remedy) = match &input {
