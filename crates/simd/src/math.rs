@@ -14,8 +14,8 @@ fn polynomial<S: Lanes>(simd: S, coefficients: &[f32], x: S::F32) -> S::F32 {
     value
 }
 
-/// `x`, at least `low` and at most `high`. NaN, the second operand, stays NaN: what overflowed does not pass as
-/// finite.
+/// `x`, at least `low` and at most `high`. NaN, the second operand, stays NaN: what overflowed does not pass
+/// as finite.
 #[inline(always)]
 fn clamp<S: Lanes>(simd: S, x: S::F32, low: f32, high: f32) -> S::F32 {
     simd.min(simd.splat(high), simd.max(simd.splat(low), x))
