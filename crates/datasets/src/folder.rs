@@ -81,7 +81,8 @@ impl Folder {
     /// Writes judgments, in TREC's format. Tabs separate the columns if a document's identifier has spaces:
     /// Toller reads these, and trec_eval does not.
     pub(crate) fn qrels(&mut self, name: &str, qrels: &Qrels) -> Result<(), DatasetError> {
-        let between = qrels_separator(qrels).map_err(|id| bad_id(id, UNJUDGED))?;
+        let between =
+            qrels_separator(qrels).map_err(|id| bad_id(id, id_flaw("document", id).unwrap_or(UNJUDGED)))?;
         let mut file = self.file(name)?;
         for (query, judged) in qrels.iter() {
             for (document, grade) in judged {
@@ -135,7 +136,7 @@ impl Folder {
     }
 }
 
-/// What is wrong with an identifier that [`qrels_separator`] refuses.
+/// What is wrong with an identifier that [`qrels_separator`] refuses, where [`id_flaw`] has nothing to say.
 const UNJUDGED: &str =
     "is empty, begins with #, or has other white space than single spaces between its words";
 
