@@ -44,21 +44,21 @@ pub fn run(args: &IndexInfoArgs, ui: &Ui) -> crate::Result<()> {
     let (index, analyzer) = engine.open_sparse(&args.index, analyzer, !args.no_verify)?;
     engine.opening(!args.no_verify, |options| index.verify_doc_vectors(options))?;
     let mut asked = Vec::new();
-    for term in args.terms.iter().flat_map(|text| {
+    for text in &args.terms {
         let terms = analyzer.analyze(text);
         if terms.is_empty() {
             ui.warning(format!("no term of {text:?} is left after analysis"));
         }
-        terms
-    }) {
-        let found = index.term(&term)?;
-        let of = found.as_ref().map(|found| *found.statistics());
-        asked.push(Asked {
-            documents: of.map_or(0, |of| of.doc_freq),
-            occurrences: of.map_or(0, |of| of.collection_freq),
-            most: of.map_or(0, |of| of.max_freq),
-            term,
-        });
+        for term in terms {
+            let found = index.term(&term)?;
+            let of = found.as_ref().map(|found| *found.statistics());
+            asked.push(Asked {
+                documents: of.map_or(0, |of| of.doc_freq),
+                occurrences: of.map_or(0, |of| of.collection_freq),
+                most: of.map_or(0, |of| of.max_freq),
+                term,
+            });
+        }
     }
     let (manifest, statistics) = (index.manifest(), index.statistics());
     let without = statistics.docs - statistics.docs_with_terms;
