@@ -234,7 +234,12 @@ fn ours(folder: &Path, options: &Options) -> (SparseIndex, f64) {
     let input = Input::File(folder.join("corpus/corpus.jsonl"));
     let job = BuildJob {
         analyzer: &analyzer,
-        source: Source { fingerprint: String::new(), passages: 0, title_separator: Some(" ".to_owned()) },
+        source: Source {
+            fingerprint: String::new(),
+            passages: 0,
+            title_separator: Some(" ".to_owned()),
+            model: None,
+        },
         doc_vectors: false,
         memory_bytes: 2 << 30,
         threads: options.threads,

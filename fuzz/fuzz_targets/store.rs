@@ -15,7 +15,7 @@ fn make(directory: &Path) {
         model: ModelInfo::new("m", "m"),
         encoding: Encoding::unknown(Role::Passage, false),
         dim: 3,
-        dtype: DType::F16,
+        content: DType::F16.into(),
         rows_per_shard: 4,
         source: Source { fingerprint: "s".to_owned(), passages: 6 },
         part: None,

@@ -70,7 +70,11 @@ fn impacts_are_not_mixed_with_texts() {
         (1, &format!("{impacts} --rm3"), "queries are not expanded"),
         (1, &format!("{impacts} --rocchio"), "queries are not expanded"),
         (1, "search --sparse plain --ranker impact --queries q.tsv --output x", "toller index --impact"),
-        (2, &format!("{impacts} --dense store --fusion rrf"), "hint: search it by itself"),
+        (
+            2,
+            &format!("{impacts} --dense store --fusion rrf"),
+            "hint: name its model with --sparse-model, or search it by itself",
+        ),
         (
             2,
             "retrieve --sparse impacts --queries q.tsv --rerank M --corpus corpus.jsonl --output x",

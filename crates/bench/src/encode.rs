@@ -6,7 +6,7 @@ use toller_encoder::{Compute, DualEncoder, EncoderError, Role, TextEncoder};
 use toller_gpu::{KernelTime, KernelTimes};
 use toller_nn::operation_of;
 use toller_nn::profile::Operation;
-use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Source, StoreSpec};
+use toller_store::{Content, DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Source, StoreSpec};
 
 use crate::{BenchError, Budget, Pass, Passes, Timings, measure};
 
@@ -134,7 +134,7 @@ pub fn scratch_spec(encoder: &DualEncoder, passages: u64) -> StoreSpec {
             pooling: tower.pooling(),
         },
         dim: tower.dim(),
-        dtype: DType::F32,
+        content: if tower.terms().is_some() { Content::Impacts } else { DType::F32.into() },
         rows_per_shard: DEFAULT_ROWS_PER_SHARD,
         source: Source { fingerprint: String::new(), passages },
         part: None,

@@ -1,10 +1,11 @@
 //! The names of a model's files and folders.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::{ModelError, read_json};
+use crate::{ModelError, read_json, required_json};
 
 /// The folders of a model with two encoders: the queries' and the passages'.
 pub const TOWERS: [&str; 2] = ["question_encoder", "ctx_encoder"];
@@ -41,6 +42,93 @@ pub fn read_modules(directory: &Path) -> Result<Option<Vec<ModuleEntry>>, ModelE
             Err(ModelError::Config { path, problem })
         }
     }
+}
+
+/// The configuration of sentence-transformers' Router: modules by name, and those of each route.
+#[derive(Deserialize)]
+struct Routes {
+    types: BTreeMap<String, String>,
+    structure: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    parameters: RouteParameters,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RouteParameters {
+    route_mappings: Option<BTreeMap<String, String>>,
+}
+
+/// The file of [`Routes`].
+const ROUTES: &str = "router_config.json";
+
+impl ModuleEntry {
+    /// The file that says which modules a Router has, if this is one.
+    #[must_use]
+    pub fn routes_file(&self) -> Option<String> {
+        let is_router = self.class.rsplit('.').next() == Some("Router");
+        is_router
+            .then(|| if self.path.is_empty() { ROUTES.to_owned() } else { format!("{}/{ROUTES}", self.path) })
+    }
+}
+
+/// The entries of the `modules.json` in a model's directory, as [`read_modules`]. In the place of a Router
+/// are the modules of one of its routes, that of the first of `names` that it has; without names, the modules
+/// of all routes.
+///
+/// # Errors
+/// As there; when there is no such route.
+pub fn read_route(directory: &Path, names: Option<&[&str]>) -> Result<Option<Vec<ModuleEntry>>, ModelError> {
+    let Some(entries) = read_modules(directory)? else { return Ok(None) };
+    let mut expanded = Vec::new();
+    for entry in entries {
+        match entry.routes_file() {
+            None => expanded.push(entry),
+            Some(file) => expanded.extend(modules_of_route(&directory.join(file), &entry.path, names)?),
+        }
+    }
+    Ok(Some(expanded))
+}
+
+/// The modules of a route, or of all, of the router in the folder `folder` of a model.
+fn modules_of_route(
+    path: &Path,
+    folder: &str,
+    names: Option<&[&str]>,
+) -> Result<Vec<ModuleEntry>, ModelError> {
+    let Routes { types, structure, parameters } = required_json(path)?;
+    let wrong = |problem: String| ModelError::Config { path: path.to_owned(), problem };
+    if parameters.route_mappings.is_some_and(|mappings| !mappings.is_empty()) {
+        return Err(ModelError::unsupported(
+            path,
+            "route_mappings",
+            "a route for queries and one for documents",
+        ));
+    }
+    let modules: Vec<&String> = match names {
+        None => types.keys().collect(),
+        Some(names) => match names.iter().find_map(|name| structure.get(*name)) {
+            Some(route) => route.iter().collect(),
+            None => {
+                let there: Vec<&str> = structure.keys().map(String::as_str).collect();
+                return Err(wrong(format!("there is no route {:?} among {}", names[0], there.join(", "))));
+            }
+        },
+    };
+    let entry = |name: &String| {
+        // A module may be in the model's own folder.
+        if !name.is_empty() && !stays_inside(name) {
+            return Err(wrong(format!("the module {name:?} leads out of the model's directory")));
+        }
+        let class = types.get(name).ok_or_else(|| wrong(format!("the module {name:?} has no type")))?;
+        let path = match (folder.is_empty(), name.is_empty()) {
+            (true, _) => name.clone(),
+            (false, true) => folder.to_owned(),
+            (false, false) => format!("{folder}/{name}"),
+        };
+        Ok(ModuleEntry { path, class: class.clone() })
+    };
+    modules.into_iter().map(entry).collect()
 }
 
 /// Whether a path that a model's file names stays inside the model's directory.

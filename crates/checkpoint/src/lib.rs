@@ -17,7 +17,7 @@ mod torch;
 mod weights;
 
 pub use error::ModelError;
-pub use files::{ModuleEntry, TOKENIZER_FILES, TOWERS, read_modules, stays_inside};
+pub use files::{ModuleEntry, TOKENIZER_FILES, TOWERS, read_modules, read_route, stays_inside};
 pub use fingerprint::Fingerprint;
 pub use json::{read_json, required_json};
 pub use manifest::{CheckpointCopy, KnownModel, MANIFESTS, PypiCopy};

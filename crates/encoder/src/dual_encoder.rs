@@ -53,6 +53,8 @@ pub struct LoadOptions {
     pub compute: Compute,
     /// The model's manifest: what it says where the directory does not.
     pub known: Option<Box<KnownModel>>,
+    /// The same of another model for queries.
+    pub known_query: Option<Box<KnownModel>>,
 }
 
 /// A dual encoder: one tower for both roles, or one for each.
@@ -80,8 +82,8 @@ impl DualEncoder {
     /// When a file is missing or broken, or the model cannot be run as it was made to be run.
     pub fn load(directory: &Path, options: &LoadOptions) -> Result<Self, EncoderError> {
         let mut fingerprint = Fingerprint::new();
-        let read = |directory: &Path, known: Option<&KnownModel>| {
-            let mut layout = Layout::read(directory)?;
+        let read = |directory: &Path, role: Role, known: Option<&KnownModel>| {
+            let mut layout = Layout::read(directory, role)?;
             if let Some((folder, _)) = layout.scores() {
                 return Err(EncoderError::Classifier { path: folder.join("config.json") });
             }
@@ -94,25 +96,30 @@ impl DualEncoder {
             Ok::<_, EncoderError>(layout)
         };
         let known = options.known.as_deref();
+        // A separate query model is another model: it has a manifest of its own, or none.
+        let known_query = if options.query_model.is_some() { options.known_query.as_deref() } else { known };
+        let folders = towers(directory, options.query_model.as_deref());
+        let [of_queries, of_passages] = match &folders {
+            Some([queries, passages]) => [queries.as_path(), passages.as_path()],
+            None => [directory, directory],
+        };
+        let layouts = [read(of_queries, Role::Query, known_query)?, read(of_passages, Role::Passage, known)?];
         let mut passage_tower = None;
-        let (query, passage, layouts) =
-            if let Some(folders) = towers(directory, options.query_model.as_deref()) {
-                // A separate query model is another model: the manifest says nothing about it.
-                let known_query = known.filter(|_| options.query_model.is_none());
-                let layouts = [read(&folders[0], known_query)?, read(&folders[1], known)?];
-                let query = TextEncoder::load(&layouts[0], options, &mut fingerprint)?;
-                fingerprint.begin_part();
-                let passage = TextEncoder::load(&layouts[1], options, &mut fingerprint)?;
-                passage_tower = Some(fingerprint.end_part());
-                if query.dim() != passage.dim() {
-                    return Err(EncoderError::Towers { query: query.dim(), passage: passage.dim() });
-                }
-                (query, passage, layouts)
-            } else {
-                let layout = read(directory, known)?;
-                let tower = TextEncoder::load(&layout, options, &mut fingerprint)?;
-                (tower.clone(), tower, [layout.clone(), layout])
-            };
+        let query = TextEncoder::load(&layouts[0], options, &mut fingerprint)?;
+        let passage = if folders.is_some() || layouts[0] != layouts[1] {
+            fingerprint.begin_part();
+            let passage = TextEncoder::load(&layouts[1], options, &mut fingerprint)?;
+            passage_tower = Some(fingerprint.end_part());
+            if query.dim() != passage.dim() {
+                return Err(EncoderError::Towers { query: query.dim(), passage: passage.dim() });
+            }
+            if query.terms() != passage.terms() {
+                return Err(EncoderError::TowerTerms);
+            }
+            passage
+        } else {
+            query.clone()
+        };
         let prompt =
             |layout: &Layout, role: Role| layout.prompt(prompt_names(role)).unwrap_or_default().to_owned();
         let query_prompt = prompt(&layouts[0], Role::Query);

@@ -75,6 +75,29 @@ pub enum EncoderError {
         /// The dimensions of the model's vectors.
         dim: usize,
     },
+    /// A weight of a term that is not a number: the model computed beyond the range of its precision.
+    #[error("the model gives the term {term:?} the weight {weight}")]
+    Weight {
+        /// The term.
+        term: String,
+        /// The weight.
+        weight: f32,
+    },
+    /// A sparse encoder where vectors are needed.
+    #[error("{what} is for dense vectors, and this model gives weights to the terms of its vocabulary")]
+    Sparse {
+        /// What needs vectors.
+        what: &'static str,
+    },
+    /// A dense encoder where weights of terms are needed.
+    #[error("the model makes dense vectors, and not weights of terms")]
+    Dense,
+    /// Weights of terms that no network computes, where a network is needed.
+    #[error("the weights of these terms are fixed, and no network computes them")]
+    Static,
+    /// Two sparse encoders of different vocabularies.
+    #[error("the queries' model and the passages' give weights to different terms")]
+    TowerTerms,
     /// A distance between windows that leaves tokens between them, or none at all.
     #[error("a stride of {stride} tokens, but a window has {window}")]
     Stride {
@@ -153,7 +176,8 @@ impl Explain for EncoderError {
                  \"model_input_names\": [\"input_ids\", \"attention_mask\"]"
                     .into()
             }
-            Self::Towers { .. } => "take two encoders that were trained together".into(),
+            Self::Dense => "take a sparse encoder: a masked language model with SpladePooling".into(),
+            Self::Towers { .. } | Self::TowerTerms => "take two encoders that were trained together".into(),
             Self::Label { .. } => remedy!("choose a label by its number with {}", Setting::Label),
             Self::Classifier { .. } => {
                 remedy!("supported: encoders; with {} its transformer is used as one", Setting::Pooling)
@@ -166,6 +190,10 @@ impl Explain for EncoderError {
                 let range =
                     format!(" keeps the first dimensions of a vector: give 1 to {dim}, or leave it out");
                 remedy!("{}{}", Setting::Dim, range)
+            }
+            Self::Weight { .. } => remedy!("compute with {}", Setting::Dtype.to("f32")),
+            Self::Sparse { .. } => {
+                remedy!("take a dense encoder; or, with {}, the transformer alone", Setting::Pooling)
             }
             Self::Stride { window, .. } => format!("choose a stride from 1 to {window}").into(),
             Self::MixedDevices { .. } => {
@@ -184,7 +212,7 @@ impl Explain for EncoderError {
                 Setting::MaxLength,
                 Setting::Device.to("cpu")
             ),
-            Self::Compute(_) | Self::Stopped => return None,
+            Self::Static | Self::Compute(_) | Self::Stopped => return None,
         })
     }
 

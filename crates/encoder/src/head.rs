@@ -6,6 +6,7 @@ use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, NormParameters, Place, Pooling};
 
 use crate::EncoderError;
+use crate::masked_lm::VocabularyHead;
 use crate::modules::Module;
 use crate::transformer::name_tensor;
 
@@ -18,6 +19,8 @@ pub(crate) struct Head<B: Backend> {
     poolings: Vec<Pooling>,
     steps: Vec<Step<B>>,
     dim: usize,
+    /// In place of all that: weights of the vocabulary's terms.
+    vocabulary: Option<VocabularyHead<B>>,
 }
 
 /// One step, with its parameters.
@@ -32,12 +35,27 @@ pub(crate) enum Step<B: Backend> {
 impl<B: Backend> Head<B> {
     /// No steps after the poolings of states of `hidden` values.
     pub(crate) fn new(poolings: Vec<Pooling>, hidden: usize) -> Self {
-        Self { dim: hidden * poolings.len(), poolings, steps: Vec::new() }
+        Self { dim: hidden * poolings.len(), poolings, steps: Vec::new(), vocabulary: None }
     }
 
     /// No steps after states of `hidden` values, which are not pooled.
     pub(crate) fn of_tokens(hidden: usize) -> Self {
-        Self { dim: hidden, poolings: Vec::new(), steps: Vec::new() }
+        Self::new(Vec::new(), hidden).with_dim(hidden)
+    }
+
+    /// The weights of a vocabulary's terms.
+    pub(crate) fn of_vocabulary(vocabulary: VocabularyHead<B>) -> Self {
+        let terms = vocabulary.terms();
+        Self { vocabulary: Some(vocabulary), ..Self::new(Vec::new(), 0).with_dim(terms) }
+    }
+
+    fn with_dim(self, dim: usize) -> Self {
+        Self { dim, ..self }
+    }
+
+    /// What makes the weights of terms, if the head makes these.
+    pub(crate) fn vocabulary(&self) -> Option<&VocabularyHead<B>> {
+        self.vocabulary.as_ref()
     }
 
     /// The values of a row.

@@ -9,7 +9,9 @@ use crate::Role;
 use crate::dual_encoder::prompt_names;
 use crate::error::{Contradiction, EncoderError};
 use crate::layout::Layout;
+use crate::masked_lm::Saturation;
 use crate::modules::Module;
+use crate::pooling::TextPooling;
 use crate::titles::TitleMode;
 
 impl Layout {
@@ -30,7 +32,22 @@ impl Layout {
             Box::new(Contradiction { directory, name: known.name, what, directory_says, manifest_says })
                 .into()
         };
-        if let (Some(pooling), false) = (named(known, "pooling", known.pooling.as_ref())?, is_pooling_given) {
+        let is_splade = known.pooling.as_deref() == Some(TextPooling::Splade.name());
+        if is_splade && !is_pooling_given {
+            if let Some(poolings) = &self.pooling {
+                let names: Vec<_> = poolings.iter().map(|pooling| pooling.name()).collect();
+                let splade = TextPooling::Splade.name().to_owned();
+                return Err(contradiction("the pooling", names.join("+"), splade));
+            }
+            self.splade.get_or_insert(Saturation::Log);
+        }
+        if let (Some(saturation), Some(pooling), false) =
+            (self.splade, &known.pooling, is_splade || is_pooling_given)
+        {
+            return Err(contradiction("the pooling", saturation.to_string(), pooling.clone()));
+        }
+        let pooling = known.pooling.as_ref().filter(|_| !is_splade && !is_pooling_given);
+        if let Some(pooling) = named(known, "pooling", pooling)? {
             let poolings = self.pooling.get_or_insert_with(|| vec![pooling]);
             if *poolings != [pooling] {
                 let names: Vec<_> = poolings.iter().map(|pooling| pooling.name()).collect();
@@ -111,7 +128,7 @@ mod tests {
 
     fn plain() -> Result<(tempfile::TempDir, Layout), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
-        let layout = Layout::read(folder.path())?;
+        let layout = Layout::read(folder.path(), Role::Passage)?;
         Ok((folder, layout))
     }
 

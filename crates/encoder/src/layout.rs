@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
-use toller_checkpoint::{Fingerprint, ModelError, read_json, read_modules, required_json};
-use toller_ir::UnknownName;
+use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_json, read_route, required_json};
+use toller_ir::{Role, UnknownName};
 use toller_nn::Pooling;
 use toller_tokenizer::{Tokenizer, TokenizerConfig, TokenizerError};
 
 use crate::EncoderError;
 use crate::config::TransformerConfig;
-use crate::modules::{DenseConfig, Module, PoolingConfig};
+use crate::dual_encoder::prompt_names;
+use crate::masked_lm::Saturation;
+use crate::modules::{DenseConfig, Module, PoolingConfig, read_splade};
 use crate::titles::TitleMode;
 
 /// How a text becomes a vector with this model.
@@ -24,6 +26,10 @@ pub(crate) struct Layout {
     pub(crate) transformer: PathBuf,
     /// The poolings, concatenated. `None` if the layout does not give any.
     pub(crate) pooling: Option<Vec<Pooling>>,
+    /// How the weights of terms are made, if the model is a sparse encoder.
+    pub(crate) splade: Option<Saturation>,
+    /// Whether the model is only a weight for each term, in the folder `transformer`.
+    pub(crate) has_static_weights: bool,
     /// Whether the prompt's tokens are pooled with the text's (`include_prompt`).
     pub(crate) pools_prompt: bool,
     /// The width of the vectors that are pooled, and the file that gives it.
@@ -109,6 +115,8 @@ struct SentenceTransformersConfig {
     truncate_dim: Option<usize>,
     similarity_fn_name: Option<String>,
     activation_fn: Option<String>,
+    /// The most terms of a text that a sparse encoder keeps.
+    max_active_dims: Option<usize>,
     /// Toller's own.
     title_mode: Option<String>,
     title_separator: Option<String>,
@@ -132,9 +140,10 @@ impl SentenceTransformersConfig {
 }
 
 impl Layout {
-    /// Reads the layout of a directory: sentence-transformers' `modules.json`, else plain transformers.
-    pub(crate) fn read(directory: &Path) -> Result<Self, EncoderError> {
-        let Some(entries) = read_modules(directory)? else {
+    /// Reads the layout of a directory: sentence-transformers' `modules.json`, else plain transformers. Of a
+    /// Router, the route of the role counts.
+    pub(crate) fn read(directory: &Path, role: Role) -> Result<Self, EncoderError> {
+        let Some(entries) = read_route(directory, Some(prompt_names(role)))? else {
             let (path, config) = SentenceTransformersConfig::read(directory)?;
             return Ok(Self { titles: config.titles(&path)?, ..Self::plain(directory) });
         };
@@ -143,7 +152,12 @@ impl Layout {
             let folder = directory.join(&entry.path);
             let class = entry.class.rsplit('.').next().unwrap_or_default();
             match class {
-                "Transformer" if index == 0 => layout.transformer = folder,
+                "Transformer" | "MLMTransformer" if index == 0 => layout.transformer = folder,
+                "SparseStaticEmbedding" if index == 0 && entries.len() == 1 => {
+                    layout.transformer = folder;
+                    layout.has_static_weights = true;
+                }
+                "SpladePooling" if index == 1 => layout.splade = Some(read_splade(&folder)?),
                 "Pooling" if layout.pooling.is_none() => {
                     let config = PoolingConfig::read(&folder)?;
                     layout.pooling = Some(config.poolings);
@@ -170,7 +184,8 @@ impl Layout {
                 _ => {
                     let what = format!("module {index} of type {:?}", entry.class);
                     let supported = "a Transformer, then Pooling, then any number of Dense, LayerNorm, \
-                                     Normalize and Dropout";
+                                     Normalize and Dropout; or an MLMTransformer and SpladePooling; or a \
+                                     SparseStaticEmbedding";
                     let path = directory.join("modules.json");
                     return Err(ModelError::unsupported(path, what, supported).into());
                 }
@@ -189,6 +204,9 @@ impl Layout {
         layout.lowercase = sentence_bert.do_lower_case;
         let (path, config) = SentenceTransformersConfig::read(directory)?;
         layout.titles = config.titles(&path)?;
+        if config.max_active_dims.is_some() && layout.splade.is_some() {
+            return Err(ModelError::unsupported(path, "max_active_dims", "all terms of a text").into());
+        }
         let prompts = config.prompts.unwrap_or_default().into_iter();
         layout.prompts = prompts.map(|(name, prompt)| (name, prompt.unwrap_or_default())).collect();
         layout.activation_class = config.activation_fn;
@@ -212,6 +230,8 @@ impl Layout {
             directory: directory.to_owned(),
             transformer: directory.to_owned(),
             pooling: None,
+            splade: None,
+            has_static_weights: false,
             pools_prompt: true,
             pooled_width: None,
             modules: Vec::new(),
@@ -269,6 +289,20 @@ impl Layout {
         Ok(if uses_types { tokenizer } else { tokenizer.without_token_types(fingerprint) })
     }
 
+    /// Loads the tokenizer of terms with fixed weights, which come without special tokens.
+    pub(crate) fn tokenizer_of_terms(
+        &self,
+        asked: Option<usize>,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Tokenizer, EncoderError> {
+        let folder = &self.transformer;
+        let read = TokenizerConfig::read(folder)?;
+        let length = asked.or_else(|| read.max_length()).unwrap_or(LONGEST_OF_TERMS);
+        // The folder has no model, whose type says how files without a `tokenizer.json` are read.
+        let tokenizer = Tokenizer::load(folder, &read, length, false, ModelType::Bert, fingerprint)?;
+        Ok(tokenizer.without_special_tokens(fingerprint).without_token_types(fingerprint))
+    }
+
     /// The last module, if it makes the scores of a cross-encoder: its folder and its configuration.
     pub(crate) fn scores(&self) -> Option<(&Path, &DenseConfig)> {
         match self.modules.last()? {
@@ -288,6 +322,9 @@ impl Layout {
         self.prompts.get(self.default_prompt.as_ref()?).map(String::as_str)
     }
 }
+
+/// Tokens of a text of terms with fixed weights, where no length is given.
+const LONGEST_OF_TERMS: usize = u32::MAX as usize;
 
 /// A maximum length that was asked for, if the model has positions for it.
 pub(crate) fn check_length(asked: usize, config: &TransformerConfig) -> Result<usize, TokenizerError> {

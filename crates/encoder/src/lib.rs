@@ -1,5 +1,5 @@
-//! Texts to vectors, pairs of texts to scores, and tokens to labels: the transformer, pooling, dual encoders,
-//! cross-encoders, token classifiers.
+//! Texts to vectors or to weights of terms, pairs of texts to scores, and tokens to labels: the transformer,
+//! pooling, dual encoders, sparse encoders, cross-encoders, token classifiers.
 
 mod batch;
 mod class;
@@ -12,15 +12,19 @@ mod head;
 mod input;
 mod known_layout;
 mod layout;
+mod masked_lm;
 mod modules;
 mod network;
 mod pooling;
 mod random;
 mod reference;
+mod static_terms;
+mod terms;
 mod text_encoder;
 mod text_tokenizer;
 mod titles;
 mod token_classifier;
+mod tower;
 mod transformer;
 mod windows;
 
@@ -34,6 +38,7 @@ pub use input::{TextInput, TitleTypes};
 pub use network::{Network, Output, Watch};
 pub use pooling::TextPooling;
 pub use reference::{ReferenceCrossEncoder, ReferenceEncoder, ReferenceLogits};
+pub use terms::Terms;
 pub use text_encoder::TextEncoder;
 pub use text_tokenizer::TextTokenizer;
 pub use titles::{NotJoined, TitleMode, TitleName};

@@ -8,6 +8,8 @@ use serde_json::Value;
 use toller_checkpoint::{ModelError, required_json};
 use toller_nn::{Activation, Pooling, UnknownActivation};
 
+use crate::masked_lm::Saturation;
+
 /// A module after the pooling.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Module {
@@ -150,5 +152,40 @@ impl PoolingConfig {
             width: width.and_then(Value::as_u64),
             path,
         })
+    }
+}
+
+/// `config.json` of sentence-transformers' SpladePooling module.
+#[derive(Deserialize)]
+struct RawSplade {
+    #[serde(default = "max")]
+    pooling_strategy: String,
+    #[serde(default = "relu")]
+    activation_function: String,
+}
+
+fn max() -> String {
+    "max".to_owned()
+}
+
+fn relu() -> String {
+    "relu".to_owned()
+}
+
+/// Reads the configuration of a SpladePooling module.
+pub(crate) fn read_splade(folder: &Path) -> Result<Saturation, ModelError> {
+    let path = folder.join("config.json");
+    let raw: RawSplade = required_json(&path)?;
+    if raw.pooling_strategy != "max" {
+        let what = format!("pooling_strategy {:?} of SpladePooling", raw.pooling_strategy);
+        return Err(ModelError::unsupported(path, what, "\"max\""));
+    }
+    match raw.activation_function.as_str() {
+        "relu" => Ok(Saturation::Log),
+        "log1p_relu" => Ok(Saturation::LogOfLog),
+        other => {
+            let what = format!("activation_function {other:?} of SpladePooling");
+            Err(ModelError::unsupported(path, what, "\"relu\", \"log1p_relu\""))
+        }
     }
 }

@@ -150,7 +150,7 @@ impl<B: Backend> Network<B> {
     /// each token if the head does not pool. The first `unpooled` tokens of every text are not pooled.
     ///
     /// # Errors
-    /// When a token has no embedding, or computing fails.
+    /// When a token has no embedding, or computing fails; of a sparse encoder, [`EncoderError::Sparse`].
     pub fn forward(
         &self,
         scratch: &mut B::Scratch,
@@ -158,6 +158,9 @@ impl<B: Backend> Network<B> {
         unpooled: usize,
         left_out: usize,
     ) -> Result<B::States, EncoderError> {
+        if self.head.vocabulary().is_some() {
+            return Err(EncoderError::Sparse { what: "this step" });
+        }
         let rows = self.pooled(scratch, texts, unpooled)?;
         self.head.forward(&self.backend, scratch, rows, left_out)
     }
@@ -245,6 +248,13 @@ impl<B: Backend> Network<B> {
         let kept = self.scratches().pop();
         let mut scratch = kept.unwrap_or_else(|| self.backend.scratch());
         self.backend.use_threads(&mut scratch, threads);
+        if let (Some(head), Output::Vector | Output::Uncut) = (self.head.vocabulary(), output) {
+            let (states, batch) = self.transformer.forward(&self.backend, &mut scratch, texts)?;
+            let skipped = self.transformer.prefix_tokens() + unpooled;
+            head.weigh(&self.backend, &mut scratch, (states, &batch), skipped, rows)?;
+            self.scratches().push(scratch);
+            return Ok(());
+        }
         let found = match output {
             Output::Vector => self.forward(&mut scratch, texts, unpooled, 0)?,
             Output::Shaped { dim, unit } => {

@@ -18,7 +18,7 @@ pub struct ReferenceEncoder {
 impl ReferenceEncoder {
     /// Loads the parameters of `fast` a second time.
     pub(crate) fn load(fast: &TextEncoder) -> Result<Self, EncoderError> {
-        let (network, _) = fast.plan().load(Reference, &mut Fingerprint::new())?;
+        let (network, _) = fast.plan()?.load(Reference, &mut Fingerprint::new())?;
         Ok(Self { network, unpooled: fast.unpooled() })
     }
 

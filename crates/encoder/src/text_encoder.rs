@@ -5,18 +5,20 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use toller_checkpoint::{Fingerprint, ModelError, ModelType, Parameters, Tensor};
-use toller_nn::{Activation, Backend, Pooling, Precision, Work};
+use toller_checkpoint::{Fingerprint, ModelError, ModelType};
+use toller_nn::{Backend, Pooling, Precision, Work};
 use toller_tokenizer::{Side, Tokenizer, Tokens};
 
 use crate::batch::{by_budget, length};
 use crate::compute::{self, Plan};
-use crate::config::{Projection, TransformerConfig};
-use crate::head::Head;
+use crate::config::TransformerConfig;
 use crate::layout::{Layout, check_length};
 use crate::modules::Module;
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
-use crate::pooling::TextPooling;
+use crate::pooling::{PoolingChoice, check_sparse};
+use crate::static_terms::StaticTerms;
+use crate::terms::Terms;
+use crate::tower::TowerPlan;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 
 /// A tokenizer, a transformer, a pooling and the steps after it: text to one vector.
@@ -33,98 +35,17 @@ pub struct TextEncoder {
 /// The part that the towers of a tied model share.
 struct Model {
     network: Box<dyn Encode>,
-    plan: TowerPlan,
+    layout: Layout,
+    /// The plan of the network; none of weights that depend on nothing but the term.
+    plan: Option<TowerPlan>,
     dim: usize,
     normalizes: bool,
     truncates: bool,
+    /// The terms that a sparse encoder gives weights to.
+    terms: Option<Terms>,
     unexpected_tensors: Vec<String>,
     batch_tokens: usize,
     dtype: Precision,
-}
-
-/// The plan of a tower, before its parameters are loaded.
-pub(crate) struct TowerPlan {
-    layout: Layout,
-    config: TransformerConfig,
-    pooling: PoolingChoice,
-    /// The number of dimensions that are kept of a vector, if given.
-    dim: Option<usize>,
-}
-
-/// A model's pooling, or the one that was asked for.
-struct PoolingChoice {
-    /// The poolings, concatenated.
-    poolings: Vec<Pooling>,
-    uses_pooler: bool,
-    is_assumed: bool,
-}
-
-impl PoolingChoice {
-    /// The names of the poolings, joined by `+`.
-    fn name(&self) -> String {
-        if self.uses_pooler {
-            return TextPooling::Pooler.name().to_owned();
-        }
-        self.poolings.iter().map(|pooling| pooling.name()).collect::<Vec<_>>().join("+")
-    }
-}
-
-impl Plan for TowerPlan {
-    type Found = Parameters;
-
-    fn load<B: Backend>(
-        &self,
-        backend: B,
-        fingerprint: &mut Fingerprint,
-    ) -> Result<(Network<B>, Parameters), EncoderError> {
-        let folder = &self.layout.transformer;
-        Network::load(backend, folder, &self.config, fingerprint, |backend, parameters, fingerprint| {
-            Ok((self.head(backend, &parameters, fingerprint)?, parameters))
-        })
-    }
-}
-
-impl TowerPlan {
-    /// The steps after the transformer.
-    fn head<B: Backend>(
-        &self,
-        backend: &B,
-        parameters: &Parameters,
-        fingerprint: &mut Fingerprint,
-    ) -> Result<Head<B>, EncoderError> {
-        let config = &self.config;
-        let mut head = Head::new(self.pooling.poolings.clone(), config.hidden);
-        if self.pooling.uses_pooler {
-            let (weight, bias) = pooler(parameters, config, &self.layout.transformer.join("config.json"))?;
-            let source = (parameters, "pooler.dense");
-            head.push_dense(backend, source, (&weight, Some(&bias)), Activation::Tanh, fingerprint)?;
-        }
-        if let Some(Projection { dim, names }) = config.projection {
-            let outside = parameters.prefix().strip_suffix(names.transformer).unwrap_or(parameters.prefix());
-            let part = |name: &str, part: &str, shape: &[usize]| {
-                parameters.get_by_full_name(&format!("{outside}{name}.{part}"), shape)
-            };
-            let weight = part(names.dense, "weight", &[dim, head.dim()])?;
-            let bias = part(names.dense, "bias", &[dim])?;
-            let source = (parameters, names.dense);
-            head.push_dense(backend, source, (&weight, Some(&bias)), Activation::Identity, fingerprint)?;
-            if let Some(name) = names.norm {
-                let (weight, bias) = (part(name, "weight", &[dim])?, part(name, "bias", &[dim])?);
-                let epsilon = config.norm.epsilon;
-                head.push_norm(backend, (parameters, name), (&weight, &bias), epsilon, fingerprint)?;
-            }
-        }
-        for module in &self.layout.modules {
-            head.push_module(backend, module, fingerprint)?;
-        }
-        if let Some(asked) = self.dim.filter(|asked| *asked == 0 || *asked > head.dim()) {
-            return Err(EncoderError::Dimensions { asked, dim: head.dim() });
-        }
-        if let Some(dim) = self.dim.or(self.layout.truncate_dim) {
-            head.truncate(dim, fingerprint);
-        }
-        Ok(head)
-    }
 }
 
 impl TextEncoder {
@@ -134,6 +55,9 @@ impl TextEncoder {
         options: &LoadOptions,
         fingerprint: &mut Fingerprint,
     ) -> Result<Self, EncoderError> {
+        if layout.has_static_weights {
+            return Self::load_static(layout, options, fingerprint);
+        }
         let folder = &layout.transformer;
         let config_path = folder.join("config.json");
         if !config_path.is_file() {
@@ -147,10 +71,13 @@ impl TextEncoder {
         let config = config.with_ance_head(folder)?;
         layout.check_pooled_width(&config)?;
         config.fingerprint(fingerprint);
-        let pooling = choose_pooling(layout, options, &config, &config_path)?;
+        let pooling = PoolingChoice::of(layout, options, &config, &config_path)?;
         if config.prefix.is_some() && pooling.poolings.contains(&Pooling::WeightedMean) {
             let what = "the pooling weightedmean of a model with a prefix";
             return Err(ModelError::unsupported(config_path, what, "other poolings").into());
+        }
+        if pooling.splade.is_some() {
+            check_sparse(layout, options)?;
         }
         fingerprint.value("pooling", pooling.name().as_bytes());
         if !layout.pools_prompt {
@@ -165,18 +92,49 @@ impl TextEncoder {
             dim: network.dim(),
             normalizes: network.normalizes(),
             truncates: network.truncates(),
+            terms: plan.pooling.splade.map(|_| Terms::new(&tokenizer, network.dim())),
             unexpected_tensors: parameters.unexpected(),
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
             dtype,
             network,
-            plan,
+            layout: layout.clone(),
+            plan: Some(plan),
+        };
+        Self::new(Arc::new(model), tokenizer, String::new())
+    }
+
+    /// The same for weights that depend on nothing but the term.
+    fn load_static(
+        layout: &Layout,
+        options: &LoadOptions,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Self, EncoderError> {
+        check_sparse(layout, options)?;
+        let tokenizer = layout.tokenizer_of_terms(options.max_length, fingerprint)?;
+        let terms = Terms::new(&tokenizer, tokenizer.vocabulary().len());
+        let network = StaticTerms::load(&layout.transformer, terms.count(), fingerprint)?;
+        let model = Model {
+            dim: terms.count(),
+            normalizes: false,
+            truncates: false,
+            terms: Some(terms),
+            unexpected_tensors: Vec::new(),
+            batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
+            dtype: Precision::F32,
+            network: Box::new(network),
+            layout: layout.clone(),
+            plan: None,
         };
         Self::new(Arc::new(model), tokenizer, String::new())
     }
 
     /// The same encoder, which truncates texts to another number of tokens.
     pub(crate) fn with_max_length(&self, asked: usize) -> Result<Self, EncoderError> {
-        let tokenizer = self.tokenizer.with_max_length(check_length(asked, &self.model.plan.config)?)?;
+        let length = match &self.model.plan {
+            Some(plan) => check_length(asked, &plan.config)?,
+            None => asked,
+        };
+        let tokenizer = self.tokenizer.with_max_length(length)?;
         Self::new(Arc::clone(&self.model), tokenizer, self.prompt.clone())
     }
 
@@ -189,7 +147,7 @@ impl TextEncoder {
     /// Counts the prompt's tokens, which the tokenizer may truncate.
     fn new(model: Arc<Model>, tokenizer: Tokenizer, prompt: String) -> Result<Self, EncoderError> {
         let mut unpooled = 0;
-        if !model.plan.layout.pools_prompt && !prompt.is_empty() {
+        if !model.layout.pools_prompt && !prompt.is_empty() {
             let (tokens, bare) = (tokenizer.encode(&prompt)?, tokenizer.encode("")?);
             // A special token after the prompt is the text's, not the prompt's.
             let ends_special =
@@ -218,10 +176,10 @@ impl TextEncoder {
         self.model.dim
     }
 
-    /// The numbers of the last layer's state of a token.
+    /// The numbers of the last layer's state of a token; 0 without layers.
     #[must_use]
     pub fn state_dim(&self) -> usize {
-        self.model.plan.config.hidden
+        self.model.plan.as_ref().map_or(0, |plan| plan.config.hidden)
     }
 
     /// Texts are truncated to this many tokens, special tokens included.
@@ -251,7 +209,7 @@ impl TextEncoder {
     /// Whether a layer norm follows the pooling: ANCE's, REALM's or a module's.
     #[must_use]
     pub fn has_norm(&self) -> bool {
-        let TowerPlan { config, layout, .. } = &self.model.plan;
+        let Some(TowerPlan { config, layout, .. }) = &self.model.plan else { return false };
         config.projection.is_some_and(|projection| projection.names.norm.is_some())
             || layout.modules.iter().any(|module| matches!(module, Module::LayerNorm { .. }))
     }
@@ -262,9 +220,57 @@ impl TextEncoder {
         self.model.truncates
     }
 
+    /// The terms that the model gives weights to, if it is a sparse encoder: a row of its results then has a
+    /// weight for each.
+    #[must_use]
+    pub fn terms(&self) -> Option<&Terms> {
+        self.model.terms.as_ref()
+    }
+
+    /// Texts whose results are held at a time, at most: a sparse encoder makes long rows.
+    #[must_use]
+    pub fn texts_at_once(&self) -> usize {
+        if self.terms().is_some() { SPARSE_TEXTS } else { usize::MAX }
+    }
+
+    /// The impacts of tokenized texts by a sparse encoder, as texts with impacts ([`Terms::impacts`]). Runs
+    /// on the calling thread; call it from several.
+    ///
+    /// # Errors
+    /// As for [`TextEncoder::encode`]; [`EncoderError::Dense`] if the model makes vectors.
+    pub fn impacts(&self, texts: &[Tokens]) -> Result<Vec<String>, EncoderError> {
+        self.impacts_of(texts, |texts| self.encode(texts))
+    }
+
+    /// The same, bit for bit, on all threads of rayon's current pool.
+    ///
+    /// # Errors
+    /// As for [`TextEncoder::impacts`].
+    pub fn impacts_in_parallel(&self, texts: &[Tokens]) -> Result<Vec<String>, EncoderError> {
+        self.impacts_of(texts, |texts| self.encode_in_parallel(texts))
+    }
+
+    fn impacts_of(
+        &self,
+        texts: &[Tokens],
+        weigh: impl Fn(&[Tokens]) -> Result<Vec<f32>, EncoderError>,
+    ) -> Result<Vec<String>, EncoderError> {
+        let terms = self.terms().ok_or(EncoderError::Dense)?;
+        let mut impacts = Vec::with_capacity(texts.len());
+        for texts in texts.chunks(SPARSE_TEXTS) {
+            for weights in weigh(texts)?.chunks_exact(terms.count()) {
+                impacts.push(terms.impacts(weights)?);
+            }
+        }
+        Ok(impacts)
+    }
+
     /// The plan of the tower.
-    pub(crate) fn plan(&self) -> &TowerPlan {
-        &self.model.plan
+    ///
+    /// # Errors
+    /// [`EncoderError::Static`] without a transformer.
+    pub(crate) fn plan(&self) -> Result<&TowerPlan, EncoderError> {
+        self.model.plan.as_ref().ok_or(EncoderError::Static)
     }
 
     /// How much work the backend wants at a time, with the batches that were asked for.
@@ -282,21 +288,21 @@ impl TextEncoder {
     /// A second copy of the weights, on another backend.
     ///
     /// # Errors
-    /// When the backend cannot compute what the model needs.
+    /// When the backend cannot compute what the model needs; [`EncoderError::Static`].
     pub fn on<B: Backend>(&self, backend: B) -> Result<Network<B>, EncoderError> {
-        Ok(self.plan().load(backend, &mut Fingerprint::new())?.0)
+        Ok(self.plan()?.load(backend, &mut Fingerprint::new())?.0)
     }
 
     /// The model's directory, in which modules have folders; the transformer may be in one of them.
     #[must_use]
     pub fn directory(&self) -> &Path {
-        &self.model.plan.layout.directory
+        &self.model.layout.directory
     }
 
     /// The folder of the transformer's configuration, weights and tokenizer.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        &self.model.plan.layout.transformer
+        &self.model.layout.transformer
     }
 
     /// Tokens at the start of every text that are not pooled.
@@ -313,18 +319,18 @@ impl TextEncoder {
     /// The names of the poolings, joined by `+`.
     #[must_use]
     pub fn pooling(&self) -> String {
-        self.model.plan.pooling.name()
+        self.model.plan.as_ref().map_or_else(|| "static".to_owned(), |plan| plan.pooling.name())
     }
 
     /// Whether this is an encoder of DPR.
     pub(crate) fn is_dpr(&self) -> bool {
-        self.model.plan.config.model_type == ModelType::Dpr
+        self.model.plan.as_ref().is_some_and(|plan| plan.config.model_type == ModelType::Dpr)
     }
 
     /// Whether the model's directory gives no pooling, so that the mean is used by default.
     #[must_use]
     pub fn pooling_is_assumed(&self) -> bool {
-        self.model.plan.pooling.is_assumed
+        self.model.plan.as_ref().is_some_and(|plan| plan.pooling.is_assumed)
     }
 
     /// Tensors of the encoder that its architecture has no place for, so that they have no effect.
@@ -357,7 +363,7 @@ impl TextEncoder {
     /// The tokens that the model has word embeddings for: ids are below.
     #[must_use]
     pub fn vocabulary(&self) -> usize {
-        self.model.plan.config.vocabulary
+        self.model.plan.as_ref().map_or(self.model.dim, |plan| plan.config.vocabulary)
     }
 
     /// The tokens of a text, with or without a title apart from it or its context, after the prompt. They are
@@ -435,10 +441,13 @@ impl TextEncoder {
         threads: usize,
         watch: Watch<'_>,
     ) -> Result<Vec<f32>, EncoderError> {
-        if let Output::Shaped { dim: asked, .. } = output
-            && !(1..=self.dim()).contains(&asked)
-        {
-            return Err(EncoderError::Dimensions { asked, dim: self.dim() });
+        if let Output::Shaped { dim: asked, .. } = output {
+            if self.terms().is_some() {
+                return Err(EncoderError::Sparse { what: "another length or number of dimensions" });
+            }
+            if !(1..=self.dim()).contains(&asked) {
+                return Err(EncoderError::Dimensions { asked, dim: self.dim() });
+            }
         }
         let Model { network, batch_tokens, .. } = &*self.model;
         let request = Request { texts, unpooled: self.unpooled, output, threads };
@@ -446,55 +455,8 @@ impl TextEncoder {
     }
 }
 
-/// The pooling as asked for, else as the layout says, else the architecture's, else the mean.
-fn choose_pooling(
-    layout: &Layout,
-    options: &LoadOptions,
-    config: &TransformerConfig,
-    config_path: &Path,
-) -> Result<PoolingChoice, EncoderError> {
-    let of_states =
-        |poolings: Vec<Pooling>| PoolingChoice { poolings, uses_pooler: false, is_assumed: false };
-    // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1); so is its pooler's
-    // output.
-    let is_dpr = config.model_type == ModelType::Dpr;
-    let is_of_first = is_dpr || config.has_ance_head();
-    match options.pooling {
-        Some(TextPooling::Pooler) => {
-            return Ok(PoolingChoice { uses_pooler: !is_dpr, ..of_states(vec![Pooling::Cls]) });
-        }
-        Some(TextPooling::States(pooling)) => return Ok(of_states(vec![pooling])),
-        None => {}
-    }
-    if let Some(poolings) = &layout.pooling {
-        return Ok(of_states(poolings.clone()));
-    }
-    if is_of_first {
-        return Ok(of_states(vec![Pooling::Cls]));
-    }
-    if config.model_type == ModelType::Realm {
-        return Ok(PoolingChoice { uses_pooler: true, ..of_states(vec![Pooling::Cls]) });
-    }
-    if config.is_classifier || config.classifies_tokens {
-        return Err(EncoderError::Classifier { path: config_path.to_owned() });
-    }
-    // As in sentence-transformers for a directory that gives no pooling.
-    Ok(PoolingChoice { is_assumed: true, ..of_states(vec![Pooling::Mean]) })
-}
-
-/// The weight and the bias of the pooler of BERT-like models.
-fn pooler(
-    parameters: &Parameters,
-    config: &TransformerConfig,
-    config_path: &Path,
-) -> Result<(Tensor, Tensor), EncoderError> {
-    if !parameters.has("pooler.dense.weight") {
-        let what = "the pooling \"pooler\" of a model whose weights have no pooler";
-        return Err(ModelError::unsupported(config_path, what, Pooling::NAMES.join(", ")).into());
-    }
-    let weight = parameters.get("pooler.dense.weight", &[config.hidden, config.hidden])?;
-    Ok((weight, parameters.get("pooler.dense.bias", &[config.hidden])?))
-}
+/// Texts of a sparse encoder whose weights are in memory at a time: some hundred KB each.
+const SPARSE_TEXTS: usize = 256;
 
 #[cfg(test)]
 mod tests {

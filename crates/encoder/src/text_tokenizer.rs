@@ -5,9 +5,9 @@ use std::path::Path;
 use toller_checkpoint::{Fingerprint, ModelError};
 use toller_tokenizer::Tokenizer;
 
-use crate::EncoderError;
 use crate::config::TransformerConfig;
 use crate::layout::Layout;
+use crate::{EncoderError, Role};
 
 /// A tokenizer of BERT's kind that gives all tokens of a text by name (`play`, `##ing`), without special
 /// tokens.
@@ -24,7 +24,7 @@ impl TextTokenizer {
     /// Files that are missing or cannot be read; [`ModelError::Unsupported`] if the tokenizer is not of
     /// BERT's kind.
     pub fn load(directory: &Path) -> Result<Self, EncoderError> {
-        let layout = Layout::read(directory)?;
+        let layout = Layout::read(directory, Role::Passage)?;
         let folder = &layout.transformer;
         let config = TransformerConfig::read(&folder.join("config.json"))?;
         let tokenizer = layout.tokenizer(None, &config, &mut Fingerprint::new())?;

@@ -9,7 +9,7 @@ use toller_files::Checksum;
 use toller_index::FlatIndex;
 use toller_ir::{DocOrd, Query, Role, SearchRequest, SearchResponse};
 use toller_pipeline::DenseSearcher;
-use toller_store::{ModelInfo, Part, Store, StoreError};
+use toller_store::{ImpactStore, ModelInfo, Part, Store, StoreError};
 use toller_topk::{FirstRank, Scan};
 
 use crate::event::{Event, Work};
@@ -131,6 +131,14 @@ impl Engine {
         verify: bool,
     ) -> Result<Store, EngineError> {
         Ok(self.opening(verify, |options| Store::open(stores, options))?)
+    }
+
+    /// Opens a store of impacts.
+    ///
+    /// # Errors
+    /// Those of [`ImpactStore::open`].
+    pub fn open_impacts(&self, store: &Path, verify: bool) -> Result<ImpactStore, EngineError> {
+        Ok(self.opening(verify, |options| ImpactStore::open(store, options))?)
     }
 
     /// Opens stores as an index. Cheap checks come before checksums: the role, the model, and whether the

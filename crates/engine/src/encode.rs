@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use toller_encoder::TitleMode;
 use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, encode};
 use toller_store::{
-    DType, Encoding, Part, Role, Source, StoreError, StoreSpec, StoreWriter, default_rows_per_shard, inspect,
+    Content, DType, Encoding, Part, Role, Source, StoreError, StoreSpec, StoreWriter, default_rows_per_shard,
+    inspect,
 };
 
 use crate::event::Event;
@@ -18,7 +19,7 @@ pub struct EncodeOptions {
     /// How the title of a passage, or its context, is given to the model; `None` for the model's own way, or
     /// else joined with the text by a space.
     pub titles: Option<TitleMode>,
-    /// What the vectors are stored in.
+    /// What dense vectors are stored in.
     pub store_dtype: DType,
     /// Which part of the source is encoded, counted from one, and of how many; `None` for the whole.
     pub part: Option<(u32, u32)>,
@@ -98,7 +99,10 @@ impl Encoder {
                 pooling: tower.pooling(),
             },
             dim: tower.dim(),
-            dtype: options.store_dtype,
+            content: match tower.terms() {
+                None => options.store_dtype.into(),
+                Some(_) => Content::Impacts,
+            },
             rows_per_shard: options.rows_per_shard.unwrap_or_else(|| default_rows_per_shard(source.passages)),
             source,
             part,

@@ -130,6 +130,12 @@ impl Encoder {
         self.model.tower(Role::Passage).dim()
     }
 
+    /// Whether the model gives weights to terms, in place of vectors.
+    #[must_use]
+    pub fn is_sparse(&self) -> bool {
+        self.model.tower(Role::Passage).terms().is_some()
+    }
+
     /// The identity of the model, as stores keep it.
     #[must_use]
     pub fn info(&self) -> &ModelInfo {
@@ -177,6 +183,7 @@ impl Engine {
         let compute = self.compute(device, backend)?;
         let query_source = query_model.as_deref().map(|name| self.resolve(name)).transpose()?;
         let load = LoadOptions {
+            known_query: query_source.as_ref().and_then(ModelSource::known),
             query_model: query_source.map(|source| source.directory),
             max_length,
             query_max_length: None,

@@ -49,6 +49,14 @@ pub enum EngineError {
         /// Where the model was looked for.
         source: ResolveError,
     },
+    /// The model that made an index's impacts is not on this machine.
+    #[error("queries are encoded by the model of the index, {model}, which is not on this machine")]
+    ImpactModel {
+        /// The model's name.
+        model: String,
+        /// Where it was looked for.
+        source: ResolveError,
+    },
     /// A job, or a search.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
@@ -129,6 +137,11 @@ impl Explain for EngineError {
                  of the hub, from which it is then downloaded",
                 Setting::Analyzer.to("wordpiece:MODEL")
             ),
+            Self::ImpactModel { .. } => remedy!(
+                "name the model with {}: its directory on this machine or, if you trust the index, a name of \
+                 the hub, from which it is then downloaded",
+                Setting::SparseModel
+            ),
             Self::Pipeline(error) => return error.remedy(),
             Self::Fusion(error) => return error.remedy(),
             Self::Rerank(error) => return error.remedy(),
@@ -159,7 +172,9 @@ impl Explain for EngineError {
 
     fn place(&self) -> Option<ErrorPlace> {
         match self {
-            Self::Resolve(error) | Self::AnalyzerModel { source: error, .. } => error.place(),
+            Self::Resolve(error)
+            | Self::AnalyzerModel { source: error, .. }
+            | Self::ImpactModel { source: error, .. } => error.place(),
             Self::Encoder(error) => error.place(),
             Self::Rerank(error) => error.place(),
             Self::Store(error) => error.place(),

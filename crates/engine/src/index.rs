@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use toller_analysis::Analyzer;
+use toller_ir::ModelInfo;
 use toller_sparse::{BuildJob, BuildReport, Source, build};
+use toller_store::ImpactStore;
 
 use crate::event::Event;
 use crate::{Engine, EngineError, TextSource};
@@ -48,19 +50,12 @@ impl Engine {
         options: &IndexOptions,
         stop: &AtomicBool,
     ) -> Result<BuildReport, EngineError> {
-        let IndexOptions { title_separator, doc_vectors, memory_bytes, overwrite } = options;
-        let job = BuildJob {
-            analyzer,
-            source: Source {
-                fingerprint: source.fingerprint().to_string(),
-                passages: source.texts(),
-                title_separator: title_separator.clone(),
-            },
-            doc_vectors: *doc_vectors,
-            memory_bytes: *memory_bytes,
-            threads: self.threads(),
-            overwrite: *overwrite,
-            stop,
+        let title_separator = &options.title_separator;
+        let indexed = Source {
+            fingerprint: source.fingerprint().to_string(),
+            passages: source.texts(),
+            title_separator: title_separator.clone(),
+            model: None,
         };
         let documents = source.passages(vec![Range { start: 0, end: source.texts() }])?.map(|passage| {
             let passage = passage?;
@@ -70,7 +65,51 @@ impl Engine {
             };
             Ok::<_, EngineError>((passage.id, text))
         });
-        let passages = source.texts();
+        self.build(indexed, documents, analyzer, output, options, stop)
+    }
+
+    /// The same of a store of impacts. The index names the model that made them, so that queries may be
+    /// texts.
+    ///
+    /// # Errors
+    /// As [`Engine::index`].
+    pub fn index_impacts(
+        &self,
+        store: &ImpactStore,
+        output: &Path,
+        options: &IndexOptions,
+        stop: &AtomicBool,
+    ) -> Result<BuildReport, EngineError> {
+        let spec = &store.manifest().spec;
+        let indexed = Source {
+            fingerprint: store.fingerprint().to_string(),
+            passages: store.count() as u64,
+            title_separator: None,
+            model: Some(spec.model.clone()).filter(ModelInfo::is_known),
+        };
+        let documents = store.rows().map(|(id, impacts)| Ok((id.to_owned(), impacts.to_owned())));
+        self.build(indexed, documents, &Analyzer::impact(), output, options, stop)
+    }
+
+    fn build(
+        &self,
+        source: Source,
+        documents: impl Iterator<Item = Result<(String, String), EngineError>> + Send,
+        analyzer: &Analyzer,
+        output: &Path,
+        options: &IndexOptions,
+        stop: &AtomicBool,
+    ) -> Result<BuildReport, EngineError> {
+        let passages = source.passages;
+        let job = BuildJob {
+            analyzer,
+            source,
+            doc_vectors: options.doc_vectors,
+            memory_bytes: options.memory_bytes,
+            threads: self.threads(),
+            overwrite: options.overwrite,
+            stop,
+        };
         let report = build(output, &job, documents, |progress| {
             self.notify(Event::Indexing { progress, passages });
         });

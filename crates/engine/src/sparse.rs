@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toller_analysis::Analyzer;
+use toller_encoder::{EncoderError, TextPooling};
+use toller_hub::ResolveError;
 use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::Feedback;
-use toller_sparse::{Lengths, Ranker, Scoring, SparseIndex};
+use toller_sparse::{Lengths, Ranker, Scoring, SparseError, SparseIndex};
 
 use crate::event::Event;
 use crate::threads::Pooled;
-use crate::{Engine, EngineError};
+use crate::{Encoder, EncoderOptions, Engine, EngineError};
 
 /// RM3's filter of terms leaves out more than this share of the terms: the texts are not English. In English
 /// it leaves out about a fiftieth.
@@ -29,13 +31,29 @@ pub struct SparseOptions {
     /// The analyzer, as for [`Engine::analyzer`]; without it, the one that the index names. It makes the same
     /// terms: its model may have another place.
     pub analyzer: Option<String>,
+    /// For an index of impacts, the sparse encoder of queries that are texts; without it, the one that the
+    /// index names.
+    pub model: Option<String>,
+    /// How this model is loaded.
+    pub encoder: EncoderOptions,
+    /// Whether all queries have impacts, so that no model is loaded.
+    pub queries_have_impacts: bool,
     /// Whether checksums are verified.
     pub verify: bool,
 }
 
 impl Default for SparseOptions {
     fn default() -> Self {
-        Self { ranker: None, lengths: Lengths::default(), feedback: None, analyzer: None, verify: true }
+        Self {
+            ranker: None,
+            lengths: Lengths::default(),
+            feedback: None,
+            analyzer: None,
+            model: None,
+            encoder: EncoderOptions::default(),
+            queries_have_impacts: false,
+            verify: true,
+        }
     }
 }
 
@@ -57,12 +75,59 @@ impl Engine {
         let ranker =
             options.ranker.unwrap_or(if index.has_impacts() { Ranker::Impact } else { Ranker::BM25 });
         let scoring = Scoring { ranker, lengths: options.lengths };
-        let searcher = SparseSearcher::new(index, analyzer, scoring, options.feedback)?;
+        let encoder = self.encoder_of_queries(&index, options)?;
+        let mut searcher = SparseSearcher::new(index, analyzer, scoring, options.feedback)?;
+        if let Some(encoder) = encoder {
+            searcher = searcher.with_encoder(encoder.model);
+        }
         let share = searcher.filtered_share()?;
         if share > MUCH_FILTERED {
             self.notify(Event::TermsFiltered { share });
         }
         Ok(Pooled::new(searcher, &self.threads))
+    }
+
+    /// The model that gives the terms of queries impacts, if one is asked for or the index names one.
+    fn encoder_of_queries(
+        &self,
+        index: &SparseIndex,
+        options: &SparseOptions,
+    ) -> Result<Option<Encoder>, EngineError> {
+        let path = || index.path().to_owned();
+        if options.queries_have_impacts {
+            return Ok(None);
+        }
+        let indexed = index.manifest().source.model.as_ref();
+        let encoder = match (&options.model, indexed) {
+            (None, None) => return Ok(None),
+            (Some(_), _) if !index.has_impacts() => {
+                return Err(SparseError::NoImpacts { path: path() }.into());
+            }
+            (Some(name), _) => self.encoder(name, &sparse_encoder(&options.encoder))?,
+            (None, Some(model)) => {
+                // Nothing is downloaded: the index may come from anyone.
+                let here = |name: &str| {
+                    self.resolve_here(name).map_err(|error| match error {
+                        EngineError::Resolve(source @ ResolveError::NotFound { .. }) => {
+                            EngineError::ImpactModel { model: name.to_owned(), source }
+                        }
+                        error => error,
+                    })
+                };
+                let query_model = options.encoder.query_model.clone().or_else(|| model.query_model.clone());
+                query_model.as_deref().map(here).transpose()?;
+                let asked = EncoderOptions { query_model, ..sparse_encoder(&options.encoder) };
+                self.encoder_from(here(&model.name)?, &model.name, &asked)?
+            }
+        };
+        if !encoder.is_sparse() {
+            return Err(EncoderError::Dense.into());
+        }
+        if let Some(indexed) = indexed.filter(|indexed| !indexed.encodes_passages_as(encoder.info())) {
+            let (indexed, given) = (indexed.clone(), encoder.info().clone());
+            return Err(SparseError::WrongModel { path: path(), models: Box::new([indexed, given]) }.into());
+        }
+        Ok(Some(encoder))
     }
 
     /// Opens an inverted index, and the analyzer that it was made with, or the one of a name, which makes the
@@ -85,4 +150,9 @@ impl Engine {
         index.check_analyzer(&analyzer)?;
         Ok((index, analyzer))
     }
+}
+
+/// How a sparse encoder is loaded: its directory need not say that it is one.
+fn sparse_encoder(options: &EncoderOptions) -> EncoderOptions {
+    EncoderOptions { pooling: options.pooling.or(Some(TextPooling::Splade)), ..options.clone() }
 }

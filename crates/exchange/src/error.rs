@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use toller_files::FileError;
 use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, remedy};
 use toller_pickle::PickleError;
-use toller_store::StoreError;
+use toller_store::{Content, StoreError};
 
-use crate::VectorFormat;
+use crate::{ExportFormat, VectorFormat};
 
 /// An error of importing or exporting vectors.
 #[derive(Debug, thiserror::Error)]
@@ -149,6 +149,14 @@ pub enum ExchangeError {
     /// The files hold no vector. This is the first of them.
     #[error("there are no vectors in {}", .0.display())]
     Empty(PathBuf),
+    /// A format of vectors for a store of impacts, or the other way round.
+    #[error("a store of {} is not exported as {format}", held(*content))]
+    OtherContent {
+        /// The format.
+        format: ExportFormat,
+        /// What the store holds.
+        content: Content,
+    },
     /// The export would replace this file.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
@@ -217,6 +225,10 @@ impl Explain for ExchangeError {
                 remedy!("add `{}` if float32 is precise enough", Setting::NarrowF64)
             }
             Self::Empty { .. } => "name the files that hold the vectors".into(),
+            Self::OtherContent { content, .. } => {
+                let fitting: Vec<&str> = ExportFormat::holding(*content).map(ExportFormat::name).collect();
+                remedy!("export it with `{}`", Setting::Format.to(fitting.join("|")))
+            }
             Self::Exists { .. } => {
                 remedy!("give another {}, or replace it with `{}`", Setting::Output, Setting::Overwrite)
             }
@@ -254,7 +266,15 @@ impl Explain for ExchangeError {
             | Self::IdsInUse { ids: path, .. }
             | Self::IdsReplaced(path)
             | Self::UnwritableId { path, .. } => Some(ErrorPlace::of_file(path)),
-            Self::IdFileCount { .. } | Self::Stopped => None,
+            Self::IdFileCount { .. } | Self::OtherContent { .. } | Self::Stopped => None,
         }
+    }
+}
+
+/// What a store holds.
+fn held(content: Content) -> &'static str {
+    match content {
+        Content::Vectors(_) => "vectors",
+        Content::Impacts => "impacts",
     }
 }

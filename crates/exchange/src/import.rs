@@ -16,7 +16,7 @@ pub fn store_spec(source: &Source, survey: &Survey, role: Role, dtype: DType) ->
         model: ModelInfo::unknown(&survey.fingerprint),
         encoding: Encoding::unknown(role, survey.normalized),
         dim: source.dim(),
-        dtype,
+        content: dtype.into(),
         rows_per_shard: DEFAULT_ROWS_PER_SHARD,
         source: StoreSource { fingerprint: survey.fingerprint.clone(), passages: survey.rows },
         part: None,

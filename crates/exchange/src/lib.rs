@@ -4,7 +4,8 @@
 //! benchmarks of approximate search, one or several files as one sequence of rows, any number of times and
 //! without holding a file in memory. [`survey`] checks every row and identifies the whole; [`store_spec`]
 //! describes the store, and [`import`] writes it. [`export`] writes a store as FAISS's flat index, a NumPy
-//! array or Parquet. docs/formats.md says what each format keeps and loses.
+//! array or Parquet, and [`export_impacts`] one of impacts as JSON lines. docs/formats.md says what each
+//! format keeps and loses.
 
 mod error;
 mod export;
@@ -19,7 +20,7 @@ mod source;
 mod survey;
 
 pub use error::ExchangeError;
-pub use export::{ExportFormat, ExportOptions, Exported, export};
+pub use export::{ExportFormat, ExportOptions, Exported, export, export_impacts};
 pub use format::VectorFormat;
 pub use ids::IdsFrom;
 pub use import::{import, store_spec};

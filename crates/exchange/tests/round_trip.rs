@@ -28,7 +28,7 @@ fn store(
         model: ModelInfo::new("m", "m"),
         encoding: toller_store::Encoding::unknown(Role::Passage, false),
         dim: vectors.first().map_or(1, Vec::len),
-        dtype,
+        content: dtype.into(),
         rows_per_shard: 4,
         source: toller_store::Source { fingerprint: "s".to_owned(), passages: ids.len() as u64 },
         part: None,
@@ -48,6 +48,7 @@ fn output(directory: &Path, format: ExportFormat) -> std::path::PathBuf {
         ExportFormat::Faiss => "flat.faiss",
         ExportFormat::FaissIdMap => "out.index",
         ExportFormat::Pyserini => "out",
+        ExportFormat::Jsonl => "out.jsonl",
     })
 }
 
@@ -56,7 +57,7 @@ fn there_and_back(ids: &[String], vectors: &[Vec<f32>], dtype: DType, widen: boo
     let directory = tempfile::tempdir()?;
     let stored = store(&directory.path().join("store"), ids, vectors, dtype)?;
     let (ids, rounded) = rows_of(&stored);
-    for format in ExportFormat::ALL {
+    for format in ExportFormat::holding(dtype.into()) {
         let path = output(directory.path(), format);
         let options = ExportOptions { widen, overwrite: false };
         let exported = export(&stored, &path, format, &options, &mut GO_ON.clone())?;
@@ -126,7 +127,7 @@ fn ids_that_a_format_cannot_hold_are_refused_before_anything_is_written() -> Tes
         let folder = tempfile::tempdir_in(directory.path())?;
         let ids = [id.to_owned(), "2".to_owned()];
         let stored = store(&folder.path().join("store"), &ids, &vectors, DType::F32)?;
-        for format in ExportFormat::ALL {
+        for format in ExportFormat::holding(DType::F32.into()) {
             let path = output(folder.path(), format);
             let outcome = export(&stored, &path, format, &ExportOptions::default(), &mut GO_ON.clone());
             if refusing.contains(&format) {
@@ -153,7 +154,7 @@ fn ids_that_a_format_cannot_hold_are_refused_before_anything_is_written() -> Tes
 fn nothing_is_replaced_unless_asked_for() -> TestResult {
     let directory = tempfile::tempdir()?;
     let stored = store(&directory.path().join("store"), &["1".to_owned()], &[vec![1.0]], DType::F32)?;
-    for format in ExportFormat::ALL {
+    for format in ExportFormat::holding(DType::F32.into()) {
         let path = output(directory.path(), format);
         let write = |overwrite| {
             export(&stored, &path, format, &ExportOptions { overwrite, widen: false }, &mut GO_ON.clone())
@@ -230,7 +231,7 @@ fn a_stopped_export_leaves_no_vectors() -> TestResult {
     let directory = tempfile::tempdir()?;
     let ids: Vec<String> = (0..9).map(|id| id.to_string()).collect();
     let stored = store(&directory.path().join("store"), &ids, &vec![vec![0.5; 3]; 9], DType::F32)?;
-    for format in ExportFormat::ALL {
+    for format in ExportFormat::holding(DType::F32.into()) {
         let path = output(directory.path(), format);
         let stop = &mut |_| ControlFlow::Break(());
         let refused = error(export(&stored, &path, format, &ExportOptions::default(), stop))?;

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use toller_checkpoint::{ShardIndex, TOKENIZER_FILES, TOWERS, choose_weights, is_index, read_modules};
+use toller_checkpoint::{ShardIndex, TOKENIZER_FILES, TOWERS, choose_weights, is_index, read_route};
 use toller_files::FileError;
 
 use crate::ResolveError;
@@ -18,12 +18,15 @@ use crate::listing::ADAPTER_CONFIG;
 /// [`ResolveError::Incomplete`] with every file that is missing.
 pub(crate) fn check(directory: &Path) -> Result<(), ResolveError> {
     let mut missing = Vec::new();
-    if let Some(modules) = read_modules(directory)? {
+    if let Some(modules) = read_route(directory, None)? {
         for module in modules {
             let class = module.class.rsplit('.').next().unwrap_or_default();
             match class {
-                "Transformer" => missing.extend(missing_of_transformer(directory, &module.path)?),
-                "Pooling" => missing.extend(missing_config(directory, &module.path)),
+                "Transformer" | "MLMTransformer" => {
+                    missing.extend(missing_of_transformer(directory, &module.path)?)
+                }
+                "Pooling" | "SpladePooling" => missing.extend(missing_config(directory, &module.path)),
+                "SparseStaticEmbedding" => missing.extend(missing_weights(directory, &module.path)?),
                 "Dense" => {
                     missing.extend(missing_config(directory, &module.path));
                     missing.extend(missing_weights(directory, &module.path)?);

@@ -185,13 +185,17 @@ mod tests {
                 assert!(model.revision.is_some() && model.files.contains_key("config.json"), "{name}");
                 assert!(model.files.values().all(|sum| digest::is_sha256(sum)), "{name}");
             }
-            assert!(one_of(&model.similarity, &["dot", "cosine", "cross-encoder"]), "{name}");
+            assert!(one_of(&model.similarity, &["dot", "cosine", "cross-encoder", "sparse"]), "{name}");
             // What a search by inner product needs, where a model's own files may leave it open.
-            let is_dual = one_of(&model.similarity, &["dot", "cosine"]) && model.similarity.is_some();
+            let is_dual =
+                one_of(&model.similarity, &["dot", "cosine", "sparse"]) && model.similarity.is_some();
             assert!(!is_dual || model.pooling.is_some() || name.starts_with("realm"), "{name}");
             assert!(model.similarity.as_deref() != Some("cosine") || model.normalize == Some(true), "{name}");
             assert!(one_of(&model.title_mode, &["sep", "pair"]), "{name}");
-            assert!(one_of(&model.license, &["Apache-2.0", "MIT", "CC-BY-NC-4.0"]), "{name}");
+            assert!(
+                one_of(&model.license, &["Apache-2.0", "MIT", "CC-BY-NC-4.0", "CC-BY-NC-SA-4.0"]),
+                "{name}"
+            );
             assert!(model.dimensions != Some(0) && model.max_length != Some(0), "{name}");
             assert!(model.prompts.keys().all(|role| role == "query" || role == "passage"), "{name}");
         }

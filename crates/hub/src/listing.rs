@@ -7,8 +7,8 @@ use crate::directory::inside;
 /// Configuration and tokenizer files. Any of them may be absent.
 const SMALL_FILES: &[&str] = &[
     ADAPTER_CONFIG, "added_tokens.json", "config.json", "config_sentence_transformers.json", "merges.txt",
-    "modules.json", "sentencepiece.bpe.model", "special_tokens_map.json", "spiece.model", "tokenizer.json",
-    "tokenizer_config.json", "vocab.json", "vocab.txt",
+    "modules.json", "router_config.json", "sentencepiece.bpe.model", "special_tokens_map.json",
+    "spiece.model", "tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt",
 ];
 
 /// PEFT's description of an adapter, and the adapter's weights.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toller_checkpoint::read_modules;
+use toller_checkpoint::{ModuleEntry, read_modules, read_route};
 
 use crate::cache::RepoCache;
 use crate::client::Listing;
@@ -111,7 +111,13 @@ fn download(
     };
     let modules = if has("modules.json") {
         fetch("modules.json")?;
-        read_modules(&directory)?.unwrap_or_default()
+        let entries = read_modules(&directory)?.unwrap_or_default();
+        entries
+            .iter()
+            .filter_map(ModuleEntry::routes_file)
+            .filter(|file| has(file))
+            .try_for_each(|file| fetch(&file))?;
+        read_route(&directory, None)?.unwrap_or_default()
     } else {
         Vec::new()
     };

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         model: ModelInfo::new("by hand", "by-hand"),
         encoding: Encoding::unknown(Role::Passage, false),
         dim: 4,
-        dtype: DType::F32,
+        content: DType::F32.into(),
         rows_per_shard: 2,
         source: Source { fingerprint: "three passages".to_owned(), passages: 3 },
         part: None,

@@ -116,7 +116,7 @@ mod tests {
                 model: ModelInfo::new("m", "m"),
                 encoding: Encoding::unknown(Role::Passage, false),
                 dim: 8,
-                dtype: DType::F32,
+                content: DType::F32.into(),
                 rows_per_shard: 10,
                 source: Source { fingerprint: "s".to_owned(), passages: 40 },
                 part: None,

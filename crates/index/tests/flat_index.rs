@@ -44,7 +44,7 @@ fn spec(rows: usize, rows_per_shard: usize, dtype: DType, part: Option<Part>) ->
         model: ModelInfo::new("m", "m"),
         encoding: Encoding::unknown(Role::Passage, false),
         dim: DIM,
-        dtype,
+        content: dtype.into(),
         rows_per_shard,
         source: Source { fingerprint: "s".to_owned(), passages: rows as u64 },
         part,

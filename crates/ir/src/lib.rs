@@ -1,7 +1,7 @@
 //! The vocabulary that every crate shares: documents, queries, hits, runs, qrels, the [`Searcher`] that turns
-//! queries into hits, the [`Remedy`] of an error, texts with impacts ([`impacts()`]), how threads lock a
-//! value ([`locked()`]), and the random numbers of a seed ([`SplitMix64`]). No I/O, and no dependency on
-//! other crates of the workspace.
+//! queries into hits, the [`Remedy`] of an error, texts with impacts ([`impacts()`]), the identity of a model
+//! ([`ModelInfo`]), how threads lock a value ([`locked()`]), and the random numbers of a seed
+//! ([`SplitMix64`]). No I/O, and no dependency on other crates of the workspace.
 
 mod counted;
 mod doc_set;
@@ -9,6 +9,7 @@ mod hit;
 mod impact;
 mod json_words;
 mod locked;
+mod model_info;
 mod named;
 mod passage;
 mod place;
@@ -23,9 +24,10 @@ mod searcher;
 pub use counted::counted;
 pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
-pub use impact::{MAX_IMPACT, impacts, is_term, push_impact};
+pub use impact::{MAX_IMPACT, NO_IMPACTS, has_impacts, impacts, is_term, push_impact};
 pub use json_words::{in_words_of_json, in_words_of_json_line};
 pub use locked::locked;
+pub use model_info::ModelInfo;
 pub use named::UnknownName;
 pub use passage::Passage;
 pub use place::{ErrorPlace, Position};

@@ -231,6 +231,7 @@ terms! {
         SkipBadLines "skip_bad_lines": "Count and skip bad records.",
         SkipUnavailable "skip_unavailable": "Rerank only what has a text.",
         Sparse "sparse": "An inverted index to search.",
+        SparseModel "sparse_model": "The model that gives the terms of queries impacts.",
         StoreDtype "store_dtype": "The number format of stored vectors.",
         TabSeparated "tab_separated": "Separate the columns of a run by tabs.",
         TextColumn "text_column": "The column of texts.",

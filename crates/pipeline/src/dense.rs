@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use toller_encoder::{DualEncoder, Role};
+use toller_encoder::{DualEncoder, Role, TextEncoder};
 use toller_files::{Checksum, ChecksumHasher};
 use toller_index::FlatIndex;
 use toller_ir::{DocOrd, Filter, Query, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
@@ -186,10 +186,32 @@ pub fn encode_texts<T: Sync>(
     named: impl Fn(&T) -> (&str, &str) + Sync,
 ) -> Result<Vec<f32>, PipelineError> {
     let tower = encoder.tower(role);
+    Ok(tower.encode_in_parallel(&tokenize(tower, items, named)?)?)
+}
+
+/// The same for a sparse encoder: each text as a text with impacts.
+///
+/// # Errors
+/// As [`encode_texts`].
+pub fn weigh_texts<T: Sync>(
+    encoder: &DualEncoder,
+    role: Role,
+    items: &[T],
+    named: impl Fn(&T) -> (&str, &str) + Sync,
+) -> Result<Vec<String>, PipelineError> {
+    let tower = encoder.tower(role);
+    Ok(tower.impacts_in_parallel(&tokenize(tower, items, named)?)?)
+}
+
+/// The tokens of items' texts; an error names the item.
+fn tokenize<T: Sync>(
+    tower: &TextEncoder,
+    items: &[T],
+    named: impl Fn(&T) -> (&str, &str) + Sync,
+) -> Result<Vec<Tokens>, PipelineError> {
     let tokenize = |item: &T| {
         let (name, text) = named(item);
         tower.tokenize(text).map_err(|source| PipelineError::Text { id: name.to_owned(), source })
     };
-    let tokens: Vec<Tokens> = items.par_iter().map(tokenize).collect::<Result<_, PipelineError>>()?;
-    Ok(tower.encode_in_parallel(&tokens)?)
+    items.par_iter().map(tokenize).collect()
 }

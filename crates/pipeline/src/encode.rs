@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder, TextInput};
-use toller_store::{Manifest, StoreWriter};
+use toller_store::{Manifest, StoreError, StoreWriter};
 use toller_tokenizer::Tokens;
 
 use crate::PipelineError;
@@ -62,7 +62,7 @@ pub struct EncodeReport {
     pub rows_done: u64,
     /// Rows that this run encoded.
     pub rows: u64,
-    /// How many of them are all zeros, which no search can tell apart.
+    /// How many of them are all zeros, which no search can tell apart; of a sparse encoder, have no term.
     pub zero_rows: u64,
     /// How many of them have as many tokens as the model takes: what is longer was cut.
     pub full_rows: u64,
@@ -112,11 +112,36 @@ struct Tokenized {
 
 struct Encoded {
     ids: Vec<String>,
-    /// `[ids, dim]`.
-    vectors: Vec<f32>,
+    rows: Rows,
     tokens: u64,
     /// Texts of the most tokens.
     full: u64,
+}
+
+/// What a model makes of texts.
+enum Rows {
+    /// `[texts, dim]`.
+    Vectors(Vec<f32>),
+    /// Of a sparse encoder, the impacts of each text.
+    Impacts(Vec<String>),
+}
+
+impl Rows {
+    /// Adds the row at a place, of the text `id`, to the store. Returns whether the row has nothing but
+    /// zeros.
+    fn write(&self, at: usize, id: &str, dim: usize, writer: &mut StoreWriter) -> Result<bool, StoreError> {
+        match self {
+            Self::Vectors(vectors) => {
+                let vector = &vectors[at * dim..(at + 1) * dim];
+                writer.push(id, vector)?;
+                Ok(vector.iter().all(|number| *number == 0.0))
+            }
+            Self::Impacts(impacts) => {
+                writer.push_impacts(id, &impacts[at])?;
+                Ok(impacts[at].is_empty())
+            }
+        }
+    }
 }
 
 /// How many of `threads` threads tokenize. A thread feeds several threads that compute on the CPU: it takes a
@@ -174,20 +199,19 @@ pub fn encode(
 
         let mut rows = first_row;
         for chunk in in_order(&vectors_out) {
-            let Encoded { ids, vectors, tokens: encoded, full } = chunk?;
+            let Encoded { ids, rows: encoded_rows, tokens: encoded, full } = chunk?;
             // The stage that cuts batches may have finished, and then needs no permit.
             let _ = give_back.send(());
             tokens += encoded;
             full_rows += full;
-            for (id, vector) in ids.iter().zip(vectors.chunks_exact(tower.dim())) {
+            for (at, id) in ids.iter().enumerate() {
                 if job.stop.load(Ordering::Relaxed)
                     && (job.drops_current_shard || writer.rows_buffered() == 0)
                 {
                     interrupted = true;
                     return Ok(());
                 }
-                writer.push(id, vector)?;
-                zero_rows += u64::from(vector.iter().all(|number| *number == 0.0));
+                zero_rows += u64::from(encoded_rows.write(at, id, tower.dim(), &mut writer)?);
                 rows += 1;
             }
             let rest_of_shard =
@@ -289,7 +313,8 @@ fn cut(
         let _ = next_chunk.send(());
         for (id, tokens) in chunk.ids.into_iter().zip(chunk.tokens) {
             let length = tower.length_in_batch(&tokens);
-            if total + length > budget && !batch.ids.is_empty() {
+            let is_full = total + length > budget || batch.ids.len() >= tower.texts_at_once();
+            if is_full && !batch.ids.is_empty() {
                 total = 0;
                 if !send(Ok(std::mem::take(&mut batch))) {
                     return;
@@ -334,9 +359,13 @@ fn tokenize(tower: &TextEncoder, texts: Vec<Text>) -> Result<Tokenized, Pipeline
 
 fn encode_batch(tower: &TextEncoder, batch: Tokenized) -> Result<Encoded, PipelineError> {
     let Tokenized { ids, tokens } = batch;
-    let vectors = tower.encode(&tokens).map_err(|source| culprit(tower, &ids, &tokens, source))?;
+    let encoded = match tower.terms() {
+        None => tower.encode(&tokens).map(Rows::Vectors),
+        Some(_) => tower.impacts(&tokens).map(Rows::Impacts),
+    };
+    let rows = encoded.map_err(|source| culprit(tower, &ids, &tokens, source))?;
     let full = tokens.iter().filter(|tokens| tokens.len() >= tower.max_length()).count() as u64;
-    Ok(Encoded { ids, vectors, tokens: tokens.iter().map(|tokens| tokens.len() as u64).sum(), full })
+    Ok(Encoded { ids, rows, tokens: tokens.iter().map(|tokens| tokens.len() as u64).sum(), full })
 }
 
 /// Finds the text that an error is about, by encoding each alone. A device that fails does so with any text.

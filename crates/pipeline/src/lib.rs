@@ -18,7 +18,7 @@ mod sparse;
 mod spilled;
 pub mod tune;
 
-pub use dense::{DenseSearcher, encode_texts};
+pub use dense::{DenseSearcher, encode_texts, weigh_texts};
 pub use encode::{EncodeJob, EncodeProgress, EncodeReport, encode};
 pub use error::PipelineError;
 pub use filter::{DocumentLists, QueryFilter};

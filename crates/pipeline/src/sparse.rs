@@ -1,12 +1,20 @@
 //! Sparse retrieval: query texts to rankings, with or without feedback.
 
 use std::borrow::Cow;
+use std::slice;
+use std::sync::Arc;
 use std::time::Instant;
 
 use toller_analysis::Analyzer;
-use toller_ir::{DocOrd, Filter, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
+use toller_encoder::{DualEncoder, Role};
+use toller_ir::{
+    DocOrd, Filter, Hit, Query, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing,
+    has_impacts,
+};
 use toller_sparse::{Explanation, Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
+use crate::PipelineError;
+use crate::dense::weigh_texts;
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};
 
 /// Documents that [`SparseSearcher::filtered_share`] looks at.
@@ -18,6 +26,8 @@ pub struct SparseSearcher {
     analyzer: Analyzer,
     scoring: Scoring,
     feedback: Option<Feedback>,
+    /// The model that gives the terms of queries their impacts.
+    encoder: Option<Arc<DualEncoder>>,
 }
 
 impl SparseSearcher {
@@ -38,7 +48,40 @@ impl SparseSearcher {
         if feedback.is_some() {
             index.check_feedback()?;
         }
-        Ok(Self { index, analyzer, scoring, feedback })
+        Ok(Self { index, analyzer, scoring, feedback, encoder: None })
+    }
+
+    /// The same searcher of impacts, for queries that are texts: a sparse encoder gives their terms impacts.
+    /// Queries that have impacts are searched as they are.
+    #[must_use]
+    pub fn with_encoder(self, encoder: Arc<DualEncoder>) -> Self {
+        Self { encoder: Some(encoder), ..self }
+    }
+
+    /// Whether documents have impacts.
+    #[must_use]
+    pub fn has_impacts(&self) -> bool {
+        self.index.has_impacts()
+    }
+
+    /// The model that reads queries, if there is one.
+    #[must_use]
+    pub fn encoder(&self) -> Option<&DualEncoder> {
+        self.encoder.as_deref()
+    }
+
+    /// The texts that are searched for, in the order of the queries.
+    fn texts<'q>(&self, queries: &'q [Query]) -> Result<Vec<Cow<'q, str>>, PipelineError> {
+        let mut texts: Vec<Cow<'q, str>> = queries.iter().map(|query| query.text.as_str().into()).collect();
+        if let Some(encoder) = &self.encoder {
+            let written: Vec<(usize, &Query)> =
+                queries.iter().enumerate().filter(|(_, query)| !has_impacts(&query.text)).collect();
+            let weighed = weigh_texts(encoder, Role::Query, &written, |(_, query)| (&query.id, &query.text))?;
+            for ((at, _), impacts) in written.into_iter().zip(weighed) {
+                texts[at] = impacts.into();
+            }
+        }
+        Ok(texts)
     }
 
     /// What makes terms of a query.
@@ -71,43 +114,44 @@ impl SparseSearcher {
         Ok(f64::from(left_out) / f64::from(all.max(1)))
     }
 
-    /// Why `docs` have their scores for a text; one explanation a document, in their order. The scores are
+    /// Why `docs` have their scores for a query; one explanation a document, in their order. The scores are
     /// those of a search for the `k` best documents that `filter` admits for its first query: feedback
     /// expands a query by what this search finds.
     ///
     /// # Errors
-    /// When the index is damaged and was opened without verification.
+    /// When the index is damaged and was opened without verification, or the query cannot be encoded.
     ///
     /// # Panics
     /// If a document is not in the index.
     pub fn explain(
         &self,
-        text: &str,
+        query: &Query,
         k: usize,
         filter: &Filter<'_>,
         docs: &[DocOrd],
-    ) -> Result<Vec<Explanation>, SparseError> {
+    ) -> Result<Vec<Explanation>, PipelineError> {
         let admits = |doc: DocOrd| filter.admits(0, doc);
+        let text = self.texts(slice::from_ref(query))?.remove(0);
         let query =
-            self.query(text, k, &mut |query, k| self.index.search_among(query, &self.scoring, k, admits))?;
-        self.index.explain(&query, &self.scoring, docs)
+            self.query(&text, k, &mut |query, k| self.index.search_among(query, &self.scoring, k, admits))?;
+        Ok(self.index.explain(&query, &self.scoring, docs)?)
     }
 
-    /// Searches for the query at a place of the request.
+    /// Searches for the text of the query at a place of the request.
     fn search_one(
         &self,
         search: &mut Search<'_>,
         request: &SearchRequest<'_>,
-        at: usize,
+        (at, text): (usize, &str),
     ) -> Result<Ranking, SparseError> {
-        let SearchRequest { k, filter, queries } = request;
+        let SearchRequest { k, filter, queries: _ } = request;
         let mut filtered = |query: &SparseQuery, k: usize| {
             if filter.admits_all() {
                 return search.run(query, k, &|_| true);
             }
             search.run(query, k, &|doc| filter.admits(at, doc))
         };
-        let query = self.query(&queries[at].text, *k, &mut filtered)?;
+        let query = self.query(text, *k, &mut filtered)?;
         filtered(&query, *k)
     }
 
@@ -149,10 +193,17 @@ impl Searcher for SparseSearcher {
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
         request.check()?;
         let started = Instant::now();
-        let places: Vec<usize> = (0..request.queries.len()).collect();
-        let search = |search: &mut Search<'_>, at: &usize| self.search_one(search, request, *at);
+        let texts = self.texts(request.queries)?;
+        let mut timings = Vec::new();
+        if self.encoder.is_some() {
+            timings.push(Timing { stage: "encode", duration: started.elapsed() });
+        }
+        let started = Instant::now();
+        let places: Vec<(usize, &str)> = texts.iter().map(|text| &**text).enumerate().collect();
+        let search =
+            |search: &mut Search<'_>, query: &(usize, &str)| self.search_one(search, request, *query);
         let rankings = self.index.search_each(&places, &self.scoring, search)?;
-        let timings = vec![Timing { stage: "postings", duration: started.elapsed() }];
+        timings.push(Timing { stage: "postings", duration: started.elapsed() });
         Ok(SearchResponse { rankings, timings, ..SearchResponse::default() })
     }
 

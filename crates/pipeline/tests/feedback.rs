@@ -22,6 +22,7 @@ fn hits(texts: &[String], query: &str, feedback: Feedback) -> Tested<Ranking> {
             fingerprint: "test".to_owned(),
             passages: texts.len() as u64,
             title_separator: None,
+            model: None,
         },
         doc_vectors: true,
         memory_bytes: 64 << 20,

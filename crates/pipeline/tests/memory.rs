@@ -91,7 +91,7 @@ fn spec() -> StoreSpec {
             pooling: "mean".to_owned(),
         },
         dim: DIM,
-        dtype: DType::F16,
+        content: DType::F16.into(),
         rows_per_shard: 10_000,
         source: Source { fingerprint: "c0ffee".to_owned(), passages: VECTORS },
         part: None,

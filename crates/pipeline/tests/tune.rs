@@ -38,8 +38,12 @@ fn index(directory: &Path) -> Result<SparseIndex, SparseError> {
         .collect();
     let analyzer = Analyzer::by_name("whitespace").map_err(|_| SparseError::Interrupted)?;
     let stop = AtomicBool::new(false);
-    let source =
-        Source { fingerprint: "test".to_owned(), passages: 400, title_separator: Some(" ".to_owned()) };
+    let source = Source {
+        fingerprint: "test".to_owned(),
+        passages: 400,
+        title_separator: Some(" ".to_owned()),
+        model: None,
+    };
     let job = BuildJob {
         analyzer: &analyzer,
         source,

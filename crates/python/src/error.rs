@@ -169,7 +169,8 @@ pub(crate) fn in_python(remedy: &Remedy) -> String {
             };
         };
         // Impacts are indexed on the command line.
-        let Some(function) = function(*command).filter(|_| *setting != Some(Setting::Impact)) else {
+        let of_impacts = matches!(setting, Some(Setting::Impact | Setting::Vectors));
+        let Some(function) = function(*command).filter(|_| !of_impacts) else {
             return command_line(*command, *setting, value.as_deref());
         };
         let argument = setting.map(|setting| match (setting, value.as_deref()) {

@@ -41,6 +41,10 @@ pub(crate) fn encode(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PathBuf> {
     let GivenEncoder(encoder) = encoder;
+    if encoder.is_sparse() {
+        let failed = Failed::invalid("the model gives weights to terms, and makes no vectors");
+        return Err(failed.hint("make a store of impacts on the command line: `toller encode`").into());
+    }
     let own = encoder.model().titles();
     let titles = TitleMode::of(own, parse(title_mode)?, title_separator, context_field.clone());
     let titles = titles.map_err(Failed::from)?;

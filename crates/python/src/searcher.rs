@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use toller_corpus::{ColumnNames, ReadOptions, Score, read_queries};
 use toller_engine::{
-    Collections, DenseOptions, Hit, Query, QuerySource, Ranking, RerankOptions, Reranker, SearchRequest,
-    Searcher, SparseOptions, as_run,
+    Collections, DenseOptions, EncoderOptions, Hit, Query, QuerySource, Ranking, RerankOptions, Reranker,
+    SearchRequest, Searcher, SparseOptions, as_run,
 };
 use toller_ir::counted;
 use toller_pipeline::rerank::Unavailable;
@@ -38,8 +38,10 @@ pub(crate) struct PySearcher {
     most: usize,
     /// The stages of a reranked searcher, between which queries are divided in another way.
     stages: Option<Stages>,
-    /// Whether queries are weights of terms, which no model reads.
+    /// Whether queries may be weights of terms.
     takes_impacts: bool,
+    /// Whether they may be texts.
+    takes_texts: bool,
 }
 
 /// A first stage, and what reranks its hits.
@@ -57,17 +59,17 @@ const PAIRS: usize = 1024;
 impl PySearcher {
     /// A searcher of one stage.
     fn of(inner: Arc<dyn Searcher>) -> Self {
-        Self { inner, most: usize::MAX, stages: None, takes_impacts: false }
+        Self { inner, most: usize::MAX, stages: None, takes_impacts: false, takes_texts: true }
     }
 
     /// Refuses an index of impacts where the queries are also texts.
     fn check_takes_texts(&self) -> Result<(), Failed> {
-        if !self.takes_impacts {
+        if self.takes_texts {
             return Ok(());
         }
         let failed =
             Failed::invalid("the queries of an index of impacts are weights of terms, and not texts");
-        Err(failed.hint("search it by itself, and fuse or rerank its run"))
+        Err(failed.hint("name its model (sparse_model), or search it by itself and fuse or rerank its run"))
     }
 }
 
@@ -394,11 +396,13 @@ impl Stages {
 
 /// An inverted index that `toller.index` made, as a searcher.
 ///
-/// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu), ql-jm (with lambda_), or impact for an
-/// index of impacts, whose queries are terms, each as often as it weighs. `rm3` and
-/// `rocchio` expand queries by their best hits, with Anserini's parameters if they are True; or a dict names
-/// some, as `rm3={"fb_docs": 5}`. Both need an index with document vectors. `analyzer` ("wordpiece:MODEL") is
-/// for an index whose model has another place now.
+/// `ranker` is bm25 (with k1 and b; the default), bm25-robertson, ql (with mu), ql-jm (with lambda_), or
+/// impact, the only one for an index of impacts. The queries of such an index are texts if it names the
+/// sparse model that made the impacts, or `sparse_model` does, which computes on `device`; otherwise, and
+/// with `queries_have_impacts`, they are terms, each as often as it weighs. `rm3` and `rocchio` expand queries
+/// by their best hits, with Anserini's parameters if they are True; or a dict names some, as `rm3={"fb_docs":
+/// 5}`. Both need an index with document vectors. `analyzer` ("wordpiece:MODEL") is for an index whose model
+/// has another place now.
 #[pyclass(frozen, extends = PySearcher, module = "toller")]
 pub(crate) struct SparseIndex {
     directory: PathBuf,
@@ -407,13 +411,14 @@ pub(crate) struct SparseIndex {
 #[pymethods]
 impl SparseIndex {
     #[new]
-    #[pyo3(signature = (directory, *, ranker="bm25", k1=None, b=None, mu=None, lambda_=None, exact_lengths=false,
-                        rm3=None, rocchio=None, analyzer=None, verify=true))]
+    #[pyo3(signature = (directory, *, ranker=None, k1=None, b=None, mu=None, lambda_=None, exact_lengths=false,
+                        rm3=None, rocchio=None, analyzer=None, sparse_model=None, device="auto",
+                        queries_have_impacts=false, verify=true))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
         directory: PathBuf,
-        ranker: &str,
+        ranker: Option<&str>,
         k1: Option<f32>,
         b: Option<f32>,
         mu: Option<f32>,
@@ -422,15 +427,33 @@ impl SparseIndex {
         rm3: Option<Asked<'_>>,
         rocchio: Option<Asked<'_>>,
         analyzer: Option<String>,
+        sparse_model: Option<String>,
+        device: &str,
+        queries_have_impacts: bool,
         verify: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let ranker = parse_ranker(ranker, k1, b, mu, lambda_)?;
+        let is_given = ranker.is_some() || [k1, b, mu, lambda_].iter().any(Option::is_some);
+        let ranker =
+            is_given.then(|| parse_ranker(ranker.unwrap_or("bm25"), k1, b, mu, lambda_)).transpose()?;
         let lengths = if exact_lengths { Lengths::Exact } else { Lengths::Encoded };
         let feedback = feedback(rm3, rocchio)?;
-        let options = SparseOptions { ranker: Some(ranker), lengths, feedback, analyzer, verify };
+        let options = SparseOptions {
+            ranker,
+            lengths,
+            feedback,
+            analyzer,
+            model: sparse_model,
+            encoder: EncoderOptions { device: parse_device(device)?, ..EncoderOptions::default() },
+            queries_have_impacts,
+            verify,
+        };
         let path = directory.clone();
         let inner = work::run(py, None, move |session| Ok(session.engine()?.sparse(&path, &options)?))?;
-        let searcher = PySearcher { takes_impacts: ranker == Ranker::Impact, ..PySearcher::of(inner) };
+        let searcher = PySearcher {
+            takes_impacts: inner.has_impacts(),
+            takes_texts: !inner.has_impacts() || inner.encoder().is_some(),
+            ..PySearcher::of(inner)
+        };
         Ok(PyClassInitializer::from(searcher).add_subclass(Self { directory }))
     }
 

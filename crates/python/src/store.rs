@@ -132,7 +132,7 @@ impl Store {
                 model,
                 encoding,
                 dim: held.dim,
-                dtype,
+                content: dtype.into(),
                 rows_per_shard: DEFAULT_ROWS_PER_SHARD,
                 source: Source { fingerprint: survey.fingerprint, passages: survey.rows },
                 part: None,

@@ -33,7 +33,7 @@ fn write_store(path: &Path, dim: usize, seed: f32, rows: u64, part: Option<Part>
             pooling: "mean".into(),
         },
         dim,
-        dtype: DType::F32,
+        content: DType::F32.into(),
         rows_per_shard: 4,
         source: Source { fingerprint: "s".into(), passages: 12 },
         part,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::FileError;
-use toller_ir::{Command, ErrorPlace, Explain, Remedy, Setting, remedy};
+use toller_ir::{Command, ErrorPlace, Explain, ModelInfo, Remedy, Setting, remedy};
 
 use crate::index::FORMAT_VERSION;
 
@@ -59,6 +59,17 @@ pub enum SparseError {
         indexed: String,
         /// The one that was given.
         given: String,
+    },
+    /// Another model than that of the index is to give the terms of queries impacts.
+    #[error(
+        "the impacts of the index {} were made by another model: by {} (fingerprint {}), not by {} (fingerprint {})",
+        path.display(), models[0], models[0].fingerprint, models[1], models[1].fingerprint
+    )]
+    WrongModel {
+        /// The index.
+        path: PathBuf,
+        /// The index's model, and the one that was given.
+        models: Box<[ModelInfo; 2]>,
     },
     /// The index has no document vectors.
     #[error("the index {} has no document vectors", path.display())]
@@ -159,6 +170,9 @@ impl Explain for SparseError {
                     overwrite
                 )
             }
+            Self::WrongModel { .. } => {
+                remedy!("name the index's own with {}, or leave it out", Setting::SparseModel)
+            }
             Self::NoVectors { .. } => remedy!(
                 "build the index with `{}` (`{}` replaces the one that is there)",
                 Command::Index.with(Setting::DocVectors),
@@ -168,9 +182,10 @@ impl Explain for SparseError {
                 remedy!("search it with {}, without feedback and exact lengths", Setting::Ranker.to("impact"))
             }
             Self::NoImpacts { .. } => remedy!(
-                "name another ranker with {}, or build an index of impacts with `{}`",
+                "name another ranker with {}, or build an index of impacts with `{}` or `{}`",
                 Setting::Ranker,
-                Command::Index.with(Setting::Impact)
+                Command::Index.with(Setting::Impact),
+                Command::Index.with(Setting::Vectors)
             ),
             Self::DirectoryInUse { .. } => {
                 remedy!("give another {}; nothing was changed", Setting::Output)
@@ -198,6 +213,7 @@ impl Explain for SparseError {
             | Self::ManifestDamaged { path, .. }
             | Self::Damaged { path, .. }
             | Self::WrongAnalyzer { path, .. }
+            | Self::WrongModel { path, .. }
             | Self::NoVectors { path, .. }
             | Self::HoldsImpacts { path, .. }
             | Self::NoImpacts { path }

@@ -126,14 +126,19 @@ pub(crate) fn write(
     }
 
     let tensors = [
-        Tensor { name: "scales", dtype: Dtype::F32, shape: &[rows], bytes: bytemuck::cast_slice(&scales) },
+        Tensor { name: "scales", dtype: Dtype::F32, shape: vec![rows], bytes: bytemuck::cast_slice(&scales) },
         Tensor {
             name: "residual_norms",
             dtype: Dtype::F32,
-            shape: &[rows],
+            shape: vec![rows],
             bytes: bytemuck::cast_slice(&residual_norms),
         },
-        Tensor { name: "codes", dtype: Dtype::I8, shape: &[rows, dim], bytes: bytemuck::cast_slice(&codes) },
+        Tensor {
+            name: "codes",
+            dtype: Dtype::I8,
+            shape: vec![rows, dim],
+            bytes: bytemuck::cast_slice(&codes),
+        },
     ];
     let file = codes_file_name(index);
     let ListedFile { bytes, checksum, .. } = tensors::write(&directory.join(&file), &tensors, 2)?;

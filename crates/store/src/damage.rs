@@ -7,7 +7,8 @@ use toller_files::Verifier;
 use toller_ir::DocOrd;
 
 use crate::codes::MappedCodes;
-use crate::{CodesEntry, OpenOptions, Shard, ShardEntry, StoreError, StorePart};
+use crate::impacts::ImpactShard;
+use crate::{CodesEntry, Content, OpenOptions, Shard, ShardEntry, StoreError, StorePart};
 
 /// A listed file that is missing or not as it was written: a shard, or its codes.
 #[derive(Debug)]
@@ -42,7 +43,12 @@ pub fn find_damage(parts: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec
     let verifier = Verifier::new(options, listed.iter().map(|listed| listed.shard.bytes).sum());
     let examine = |listed: &Listed<'_>| {
         let StorePart { directory, manifest } = listed.store;
-        Shard::open(directory, listed.shard, &manifest.spec, DocOrd(0), &verifier).err()
+        match manifest.spec.content {
+            Content::Vectors(_) => {
+                Shard::open(directory, listed.shard, &manifest.spec, DocOrd(0), &verifier).err()
+            }
+            Content::Impacts => ImpactShard::open(directory, listed.shard, 0, &verifier).err(),
+        }
     };
     damaged(listed, examine, StoreError::is_damage)
 }

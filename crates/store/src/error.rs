@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toller_files::{FileError, ListedFileError};
 use toller_ir::{Command, ErrorPlace, Explain, Remedy, Setting, remedy};
 
-use crate::{DType, Difference, FORMAT_VERSION, ModelInfo, part};
+use crate::{Content, DType, Difference, FORMAT_VERSION, ModelInfo, part};
 
 /// An error of writing or opening a store.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,12 @@ pub enum StoreError {
         /// The name of the format.
         format: String,
     },
+    /// A store of impacts was to be opened for its vectors.
+    #[error("the store {} holds impacts of terms, not vectors", .0.display())]
+    HoldsImpacts(PathBuf),
+    /// A store of vectors was to be opened for its impacts.
+    #[error("the store {} holds vectors, not impacts of terms", .0.display())]
+    HoldsVectors(PathBuf),
     /// The store was written by another version of the program.
     #[error("{} has format version {found}; this program reads version {FORMAT_VERSION}", path.display())]
     FormatVersion {
@@ -216,6 +222,12 @@ pub enum StoreError {
         /// The store's dtype.
         dtype: DType,
     },
+    /// A vector was pushed to a store of impacts, or impacts to a store of vectors.
+    #[error("the store holds {}", and_not_the_other(*held))]
+    OtherContent {
+        /// What the store holds.
+        held: Content,
+    },
     /// Fewer or more rows were pushed than the source has.
     #[error("{found} rows were given for the store {}, but its source has {expected}", path.display())]
     RowCount {
@@ -271,6 +283,10 @@ impl Explain for StoreError {
                 "give the directory that `{}` wrote; files of other programs' vectors are imported first",
                 Command::Encode.with(Setting::Output)
             ),
+            Self::HoldsImpacts(_) => {
+                remedy!("index a store of passages with `{}`, and search the index", Command::Index.with(Setting::Vectors))
+            }
+            Self::HoldsVectors(_) => "a store of vectors is searched as it is, without an index".into(),
             Self::FormatVersion { .. } => "update toller".into(),
             Self::Incomplete { .. } => {
                 remedy!("run the same `{}` command again: it resumes where it stopped", Command::Encode)
@@ -370,7 +386,7 @@ impl Explain for StoreError {
             Self::RowCount { .. } => {
                 remedy!("the source changed while it was read: encode it again with `{}`", Setting::Overwrite)
             }
-            Self::InvalidSpec { .. } | Self::WrongDim { .. } => return None,
+            Self::InvalidSpec { .. } | Self::WrongDim { .. } | Self::OtherContent { .. } => return None,
         })
     }
 
@@ -390,9 +406,19 @@ impl Explain for StoreError {
             | Self::DirectoryInUse { path, .. }
             | Self::SpecMismatch { path, .. }
             | Self::RowCount { path, .. }
+            | Self::HoldsImpacts(path)
+            | Self::HoldsVectors(path)
             | Self::Locked(path) => Some(ErrorPlace::of_file(path)),
             _ => None,
         }
+    }
+}
+
+/// What a store holds, and what it does not.
+fn and_not_the_other(held: Content) -> String {
+    match held {
+        Content::Vectors(dtype) => format!("vectors in {dtype}, not impacts of terms"),
+        Content::Impacts => "impacts of terms, not vectors".to_owned(),
     }
 }
 

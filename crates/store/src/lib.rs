@@ -1,10 +1,11 @@
-//! Embeddings on disk.
+//! Embeddings on disk, or the impacts that a sparse model makes instead.
 //!
 //! A store is a directory: `manifest.json` says what the vectors are (model, encoding, dimension, dtype,
 //! source) and lists the shards with their checksums; each `shard-NNNNN.safetensors` holds the vectors
 //! and ids of a run of passages. [`StoreWriter`] writes one atomically, shard by shard, and resumes after
 //! an interruption to the same bytes; [`Store`] verifies and memory-maps one or several as one sequence.
-//! The layout is specified in docs/formats.md.
+//! [`Content`] says which of the two a store holds; [`ImpactStore`] reads impacts. The layout is specified in
+//! docs/formats.md.
 //!
 //! ```
 //! # use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role};
@@ -26,7 +27,7 @@
 //!         pooling: "mean".into(),
 //!     },
 //!     dim: 2,
-//!     dtype: DType::F16,
+//!     content: DType::F16.into(),
 //!     rows_per_shard: toller_store::DEFAULT_ROWS_PER_SHARD,
 //!     source: Source { fingerprint: "91c2...".into(), passages: 2 },
 //!     part: None,
@@ -47,11 +48,13 @@
 //! ```
 
 mod codes;
+mod content;
 mod damage;
 mod directory;
 mod dtype;
 mod duplicates;
 mod error;
+mod impacts;
 mod manifest;
 mod part;
 mod quantize;
@@ -60,23 +63,24 @@ mod shard_buffer;
 mod spec;
 mod status;
 mod store;
+mod strings;
 mod tensors;
 mod writer;
 
 pub use codes::CodesEntry;
+pub use content::Content;
 pub use damage::{Damage, find_damage, find_damaged_codes};
 pub use dtype::DType;
 pub use error::StoreError;
+pub use impacts::ImpactStore;
 pub use manifest::{FORMAT_VERSION, Manifest, ShardEntry};
 pub use part::Part;
 pub use quantize::{Codes, QuantizeProgress, quantize};
 pub use shard::Shard;
-pub use spec::{
-    DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Source, StoreSpec, default_rows_per_shard,
-};
-pub use status::{StorePart, StoreStatus, inspect, status};
+pub use spec::{DEFAULT_ROWS_PER_SHARD, Difference, Encoding, Source, StoreSpec, default_rows_per_shard};
+pub use status::{StorePart, StoreStatus, content_of, inspect, status};
 pub use store::Store;
 pub use toller_files::{Checksum, OpenOptions, ParseChecksumError, VerifyProgress};
-pub use toller_ir::Role;
+pub use toller_ir::{ModelInfo, Role};
 pub use toller_topk::Vectors;
 pub use writer::StoreWriter;

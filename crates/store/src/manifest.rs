@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use toller_files::{Found, ListedFile, ManifestFormat};
+use toller_files::{ChecksumHasher, Found, ListedFile, ManifestFormat};
 
 use crate::codes::codes_file_name;
-use crate::{Checksum, CodesEntry, StoreError, StoreSpec};
+use crate::{Checksum, CodesEntry, Content, StoreError, StoreSpec};
 
 /// The format version that this program writes and reads.
 pub const FORMAT_VERSION: u64 = 1;
@@ -119,12 +119,14 @@ impl Manifest {
             count = count.saturating_add(shard.rows as u64);
         }
         let named = |(index, codes): (usize, &CodesEntry)| codes.file == codes_file_name(index);
-        let coded = self.codes.is_empty() || (self.complete && self.codes.len() == self.shards.len());
+        let can_have_codes = self.complete && self.spec.content != Content::Impacts;
+        let coded = self.codes.is_empty() || (can_have_codes && self.codes.len() == self.shards.len());
         if !coded || !self.codes.iter().enumerate().all(named) {
             return Some(format!(
-                "it lists {} files of codes for {} shards",
+                "it lists {} files of codes for {} shards of {}",
                 self.codes.len(),
-                self.shards.len()
+                self.shards.len(),
+                self.spec.content
             ));
         }
         let expected = self.spec.expected_rows();
@@ -136,6 +138,18 @@ impl Manifest {
         }
         None
     }
+}
+
+/// Identifies the content of stores: their models, and the checksums of their shards.
+pub(crate) fn fingerprint(manifests: &[Manifest]) -> Checksum {
+    let mut hasher = ChecksumHasher::default();
+    for Manifest { spec, shards, .. } in manifests {
+        hasher.update(format!("{} {}\n", spec.model.fingerprint, shards.len()).as_bytes());
+        for shard in shards {
+            hasher.update(format!("{} {}\n", shard.rows, shard.checksum).as_bytes());
+        }
+    }
+    hasher.finish()
 }
 
 /// The file name of shard `index`.

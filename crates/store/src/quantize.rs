@@ -11,7 +11,7 @@ use crate::codes;
 use crate::damage::find_damaged_codes;
 use crate::directory;
 use crate::manifest::Manifest;
-use crate::status::read_manifests;
+use crate::status::read_vectors;
 use crate::{CodesEntry, OpenOptions, Shard, StoreError, StorePart};
 
 /// What a store has in addition to its vectors.
@@ -40,14 +40,14 @@ pub struct QuantizeProgress {
 /// Returns the bytes of the codes that the store has in the end.
 ///
 /// # Errors
-/// If the store is incomplete or damaged, or being written, and file errors.
+/// If the store is incomplete or damaged, holds impacts, or is being written, and file errors.
 pub fn quantize(
     path: &Path,
     codes: Codes,
     again: bool,
     progress: Option<&(dyn Fn(QuantizeProgress) + Sync)>,
 ) -> Result<u64, StoreError> {
-    let parts = read_manifests(path)?;
+    let parts = read_vectors(path)?;
     let rows_total = parts.iter().map(|part| part.manifest.count).sum();
     let rows_done = AtomicU64::new(0);
     let advance = |rows: usize| {

@@ -2,24 +2,23 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::str;
 
 #[cfg(unix)]
 use memmap2::Advice;
 use memmap2::Mmap;
-use safetensors::Dtype;
 use toller_files::{ListedFile, Verifier};
 use toller_ir::DocOrd;
 use toller_topk::Vectors;
 
 use crate::codes::MappedCodes;
+use crate::strings::{IDS, Strings};
 use crate::tensors::{ALIGNMENT, Tensors};
 use crate::{CodesEntry, DType, ShardEntry, StoreError, StoreSpec};
 
 #[cfg(target_endian = "big")]
 compile_error!("shards are little-endian and are used as they are in the file");
 
-/// A shard of an opened store: rows that follow each other in the store's order.
+/// A shard of an opened store of vectors: rows that follow each other in the store's order.
 ///
 /// The vectors are in the memory map of the file, at a multiple of 64 bytes. Pages that were read stay in the
 /// system's file cache and are not the process's own memory.
@@ -31,10 +30,9 @@ pub struct Shard {
     dim: usize,
     dtype: DType,
     map: Mmap,
-    // `Layout::find` has checked these against the map.
+    // `find` has checked these against the map.
     embeddings: Range<usize>,
-    id_offsets: Range<usize>,
-    ids: Range<usize>,
+    ids: Strings,
     codes: Option<MappedCodes>,
 }
 
@@ -47,12 +45,15 @@ impl Shard {
         first: DocOrd,
         verifier: &Verifier<'_>,
     ) -> Result<Self, StoreError> {
+        let Some(dtype) = spec.content.dtype() else {
+            return Err(StoreError::HoldsImpacts(directory.to_owned()));
+        };
         let file = entry.listed(directory);
         let map = file.map(verifier).map_err(StoreError::of_shard(&file.path))?;
-        let (dim, dtype, rows, path) = (spec.dim, spec.dtype, entry.rows, file.path);
-        match Layout::find(&map, rows, dim, dtype) {
-            Ok(Layout { embeddings, id_offsets, ids }) => {
-                Ok(Self { path, first, rows, dim, dtype, map, embeddings, id_offsets, ids, codes: None })
+        let (dim, rows, path) = (spec.dim, entry.rows, file.path);
+        match find(&map, rows, dim, dtype) {
+            Ok((embeddings, ids)) => {
+                Ok(Self { path, first, rows, dim, dtype, map, embeddings, ids, codes: None })
             }
             Err(reason) => Err(StoreError::ShardDamaged { path, reason }),
         }
@@ -156,54 +157,20 @@ impl Shard {
     #[must_use]
     pub fn id(&self, row: usize) -> &str {
         assert!(row < self.rows, "row {row} of a shard of {}", self.rows);
-        let (offsets, _) = self.map[self.id_offsets.clone()].as_chunks::<8>();
-        let range = u64::from_le_bytes(offsets[row]) as usize..u64::from_le_bytes(offsets[row + 1]) as usize;
-        // Checked when opened; checked again because it is cheap and `str` must never hold anything else.
-        self.map[self.ids.clone()].get(range).and_then(|id| str::from_utf8(id).ok()).unwrap_or("\u{fffd}")
+        self.ids.get(&self.map, row)
     }
 }
 
 impl ShardEntry {
-    fn listed(&self, directory: &Path) -> ListedFile {
+    pub(crate) fn listed(&self, directory: &Path) -> ListedFile {
         ListedFile { path: directory.join(&self.file), bytes: self.bytes, checksum: self.checksum }
     }
 }
 
-/// The places of the tensors in a shard's file.
-struct Layout {
-    embeddings: Range<usize>,
-    id_offsets: Range<usize>,
-    ids: Range<usize>,
-}
-
-impl Layout {
-    /// Finds the tensors of a shard of `rows` rows, and checks everything that [`Shard`] relies on. Other
-    /// tensors are ignored. The error says what is wrong.
-    fn find(file: &[u8], rows: usize, dim: usize, dtype: DType) -> Result<Self, String> {
-        let tensors = Tensors::read(file)?;
-        let embeddings = tensors.find("embeddings", dtype.safetensors(), &[rows, dim], ALIGNMENT)?;
-        let id_offsets = tensors.find("id_offsets", Dtype::U64, &[rows + 1], 1)?;
-        let ids = tensors.find("ids", Dtype::U8, &[tensors.length("ids")?], 1)?;
-        check_ids(&file[id_offsets.clone()], &file[ids.clone()])?;
-        Ok(Self { embeddings, id_offsets, ids })
-    }
-}
-
-/// Checks that every id is a piece of `ids` and valid UTF-8.
-fn check_ids(offsets: &[u8], ids: &[u8]) -> Result<(), String> {
-    let text = str::from_utf8(ids).map_err(|error| format!("ids: {error}"))?;
-    let (offsets, _) = offsets.as_chunks::<8>();
-    let mut end = 0;
-    for (row, offset) in offsets.iter().enumerate() {
-        let offset = u64::from_le_bytes(*offset);
-        let boundary = usize::try_from(offset).is_ok_and(|offset| text.is_char_boundary(offset));
-        if offset < end || (row == 0 && offset != 0) || !boundary {
-            return Err(format!("id_offsets[{row}] is {offset}, after {end}, in {} bytes of ids", ids.len()));
-        }
-        end = offset;
-    }
-    if end != ids.len() as u64 {
-        return Err(format!("the last id ends at byte {end} of {}", ids.len()));
-    }
-    Ok(())
+/// Finds the embeddings and the ids of a shard of `rows` rows, and checks everything that [`Shard`] relies
+/// on. Other tensors are ignored. The error says what is wrong.
+fn find(file: &[u8], rows: usize, dim: usize, dtype: DType) -> Result<(Range<usize>, Strings), String> {
+    let tensors = Tensors::read(file)?;
+    let embeddings = tensors.find("embeddings", dtype.safetensors(), &[rows, dim], ALIGNMENT)?;
+    Ok((embeddings, Strings::find(file, &tensors, IDS, rows)?))
 }

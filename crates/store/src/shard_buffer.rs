@@ -1,48 +1,60 @@
 //! The shard that is being filled: a file with the tensors `embeddings [rows, dim]`, `id_offsets [rows + 1]`
-//! (u64) and `ids` (u8).
+//! (u64) and `ids` (u8). A shard of impacts has `impacts` (u8) and `impact_offsets [rows + 1]` (u64) in place
+//! of the embeddings.
 
 use std::path::Path;
 
-use safetensors::Dtype;
 use toller_files::ListedFile;
 
 use crate::dtype::BadValue;
+use crate::strings::{IDS, IMPACTS, StringBuffer};
 use crate::tensors::{self, Tensor};
-use crate::{DType, ShardEntry, StoreError};
+use crate::{Content, DType, ShardEntry, StoreError};
 
 /// Rows that are not in any file yet.
 #[derive(Debug)]
 pub(crate) struct ShardBuffer {
-    dtype: DType,
-    dim: usize,
-    rows: usize,
-    /// [rows, dim], little-endian.
-    embeddings: Vec<u8>,
-    /// [rows + 1], u64, little-endian: where each id ends in `ids`, after a leading 0.
-    id_offsets: Vec<u8>,
-    /// The ids, one after the other.
-    ids: Vec<u8>,
+    content: Buffered,
+    ids: StringBuffer,
+}
+
+/// What the rows hold.
+#[derive(Debug)]
+enum Buffered {
+    Vectors {
+        dtype: DType,
+        dim: usize,
+        /// [rows, dim], little-endian.
+        embeddings: Vec<u8>,
+    },
+    Impacts(StringBuffer),
 }
 
 impl ShardBuffer {
-    pub(crate) fn new(dim: usize, dtype: DType) -> Self {
-        let (embeddings, ids) = (Vec::new(), Vec::new());
-        Self { dtype, dim, rows: 0, embeddings, id_offsets: 0_u64.to_le_bytes().to_vec(), ids }
+    pub(crate) fn new(dim: usize, content: Content) -> Self {
+        let content = match content {
+            Content::Vectors(dtype) => Buffered::Vectors { dtype, dim, embeddings: Vec::new() },
+            Content::Impacts => Buffered::Impacts(StringBuffer::new(IMPACTS)),
+        };
+        Self { content, ids: StringBuffer::new(IDS) }
     }
 
     pub(crate) fn rows(&self) -> usize {
-        self.rows
+        self.ids.count()
     }
 
     /// Adds a row, or leaves the buffer as it was.
     pub(crate) fn push(&mut self, id: &str, embedding: &[f32]) -> Result<(), StoreError> {
-        let Self { dtype, dim, .. } = *self;
+        let Buffered::Vectors { dtype, dim, embeddings } = &mut self.content else {
+            return Err(StoreError::OtherContent { held: Content::Impacts });
+        };
+        let (dtype, dim) = (*dtype, *dim);
         if embedding.len() != dim {
             return Err(StoreError::WrongDim { id: id.to_owned(), expected: dim, found: embedding.len() });
         }
-        let bytes_before = self.embeddings.len();
-        if let Err(bad) = dtype.append(embedding, &mut self.embeddings) {
-            self.embeddings.truncate(bytes_before);
+        let bytes_before = embeddings.len();
+        if let Err(bad) = dtype.append(embedding, embeddings) {
+            embeddings.truncate(bytes_before);
             let id = id.to_owned();
             let value = |column: usize| embedding.get(column).copied().unwrap_or(f32::NAN);
             return Err(match bad {
@@ -52,28 +64,42 @@ impl ShardBuffer {
                 }
             });
         }
-        self.ids.extend_from_slice(id.as_bytes());
-        self.id_offsets.extend_from_slice(&(self.ids.len() as u64).to_le_bytes());
-        self.rows += 1;
+        self.ids.push(id);
+        Ok(())
+    }
+
+    /// As [`ShardBuffer::push`], a row of impacts.
+    pub(crate) fn push_impacts(&mut self, id: &str, text: &str) -> Result<(), StoreError> {
+        match &mut self.content {
+            Buffered::Vectors { dtype, .. } => {
+                return Err(StoreError::OtherContent { held: Content::Vectors(*dtype) });
+            }
+            Buffered::Impacts(impacts) => impacts.push(text),
+        }
+        self.ids.push(id);
         Ok(())
     }
 
     /// Forgets all rows, but keeps the memory for the next shard.
     pub(crate) fn clear(&mut self) {
-        self.rows = 0;
-        self.embeddings.clear();
-        self.id_offsets.truncate(size_of::<u64>());
+        match &mut self.content {
+            Buffered::Vectors { embeddings, .. } => embeddings.clear(),
+            Buffered::Impacts(impacts) => impacts.clear(),
+        }
         self.ids.clear();
     }
 
     /// Writes the rows as the shard `file` of `directory`, atomically.
     pub(crate) fn write(&self, directory: &Path, file: String) -> Result<ShardEntry, StoreError> {
-        let (rows, dtype) = (self.rows, self.dtype.safetensors());
-        let tensors = [
-            Tensor { name: "embeddings", dtype, shape: &[rows, self.dim], bytes: &self.embeddings },
-            Tensor { name: "id_offsets", dtype: Dtype::U64, shape: &[rows + 1], bytes: &self.id_offsets },
-            Tensor { name: "ids", dtype: Dtype::U8, shape: &[self.ids.len()], bytes: &self.ids },
-        ];
+        let rows = self.rows();
+        let mut tensors = match &self.content {
+            Buffered::Vectors { dtype, dim, embeddings } => {
+                let (dtype, shape) = (dtype.safetensors(), vec![rows, *dim]);
+                vec![Tensor { name: "embeddings", dtype, shape, bytes: embeddings }]
+            }
+            Buffered::Impacts(impacts) => vec![impacts.text(), impacts.offsets()],
+        };
+        tensors.extend([self.ids.offsets(), self.ids.text()]);
         let ListedFile { bytes, checksum, .. } = tensors::write(&directory.join(&file), &tensors, 0)?;
         Ok(ShardEntry { file, rows, bytes, checksum })
     }

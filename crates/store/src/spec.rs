@@ -1,12 +1,11 @@
 //! What a store is to hold, and how two stores may differ.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toller_ir::Role;
+use toller_ir::{ModelInfo, Role};
 
-use crate::{DType, Part, StoreError};
+use crate::{Content, Part, StoreError};
 
 /// Rows of a shard unless a spec says otherwise: small enough that an interruption costs minutes on a
 /// CPU, large enough that 60 million passages make some 7,300 files.
@@ -23,14 +22,15 @@ pub fn default_rows_per_shard(rows: u64) -> usize {
 /// Everything that determines a store's bytes, fixed before the first row is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreSpec {
-    /// The model that makes the vectors.
+    /// The model that makes the vectors, or the impacts.
     pub model: ModelInfo,
     /// How the model is applied.
     pub encoding: Encoding,
-    /// Numbers in a vector.
+    /// Numbers in a vector; of impacts, the terms that the model knows.
     pub dim: usize,
-    /// The number format of the vectors.
-    pub dtype: DType,
+    /// What is held of each text: vectors, and in which number format, or impacts.
+    #[serde(rename = "dtype")]
+    pub content: Content,
     /// Rows of every shard but the last; see [`DEFAULT_ROWS_PER_SHARD`].
     pub rows_per_shard: usize,
     /// The collection, or the queries, that are encoded.
@@ -39,58 +39,8 @@ pub struct StoreSpec {
     pub part: Option<Part>,
 }
 
-/// The identity of a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelInfo {
-    /// The name that the user gave; one model may have two names.
-    pub name: String,
-    /// The name of the model that encodes queries, if it is another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub query_model: Option<String>,
-    /// A hash of everything that determines its output: weights, tokenizer, pooling, prompts; not the maximum
-    /// length, which may differ between queries and passages.
-    pub fingerprint: String,
-    /// The same of only the encoder of passages, if queries have another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passage_encoder: Option<String>,
-}
-
 /// A value that nobody knows.
 const UNKNOWN: &str = "unknown";
-
-/// The start of the fingerprint of an unknown model.
-const UNKNOWN_MODEL: &str = "unknown:";
-
-impl ModelInfo {
-    /// A model that encodes queries and passages alike.
-    #[must_use]
-    pub fn new(name: impl Into<String>, fingerprint: impl Into<String>) -> Self {
-        Self { name: name.into(), query_model: None, fingerprint: fingerprint.into(), passage_encoder: None }
-    }
-
-    /// The unknown model of imported vectors. `vectors` identifies them, so that other vectors of an unknown
-    /// model are not taken for vectors of the same model.
-    #[must_use]
-    pub fn unknown(vectors: &str) -> Self {
-        Self::new(UNKNOWN, format!("{UNKNOWN_MODEL}{vectors}"))
-    }
-
-    /// Whether the model is known.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
-        !self.fingerprint.starts_with(UNKNOWN_MODEL)
-    }
-}
-
-impl fmt::Display for ModelInfo {
-    /// The names, for messages.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.query_model {
-            Some(queries) => write!(formatter, "{} with {queries} for queries", self.name),
-            None => formatter.write_str(&self.name),
-        }
-    }
-}
 
 /// How texts become vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,9 +117,7 @@ pub struct Difference {
 impl Difference {
     /// Whether both models are unknown, so that they are perhaps one.
     pub(crate) fn is_of_unknown_models(&self) -> bool {
-        [&self.stored, &self.other]
-            .iter()
-            .all(|value| value.trim_start_matches('"').starts_with(UNKNOWN_MODEL))
+        [&self.stored, &self.other].iter().all(|value| ModelInfo::is_unknown(value.trim_start_matches('"')))
     }
 }
 
@@ -206,11 +154,12 @@ impl StoreSpec {
         }
     }
 
-    /// Bytes of a full shard's embeddings, or `None` if that overflows.
-    pub(crate) fn shard_embedding_bytes(&self) -> Option<usize> {
+    /// Bytes of a full shard's embeddings, or `None` if that overflows. Impacts have none.
+    fn shard_embedding_bytes(&self) -> Option<usize> {
+        let Some(dtype) = self.content.dtype() else { return Some(0) };
         self.rows_per_shard
             .checked_mul(self.dim)?
-            .checked_mul(self.dtype.size())
+            .checked_mul(dtype.size())
             .filter(|&bytes| bytes <= isize::MAX as usize)
     }
 
@@ -271,7 +220,7 @@ impl StoreSpec {
     /// Each field with the first level of agreement that compares it. No level compares the names of models.
     fn fields(&self) -> [(Agreement, &'static str, String); 16] {
         use Agreement::{Parts, Resume, Stores};
-        let Self { model, encoding, dim, dtype, rows_per_shard, source, part } = self;
+        let Self { model, encoding, dim, content, rows_per_shard, source, part } = self;
         let quoted = |text: &str| format!("{text:?}");
         let part = part.map_or("none".to_owned(), |part| format!("{} of {}", part.index, part.of));
         [
@@ -281,7 +230,7 @@ impl StoreSpec {
             (Stores, "encoding.normalized", encoding.normalized.to_string()),
             (Stores, "encoding.pooling", quoted(&encoding.pooling)),
             (Stores, "dim", dim.to_string()),
-            (Stores, "dtype", dtype.to_string()),
+            (Stores, "dtype", content.to_string()),
             (Parts, "encoding.max_length", encoding.max_length.to_string()),
             (Parts, "encoding.title_mode", encoding.title_mode.clone()),
             (Parts, "encoding.title_separator", quoted(&encoding.title_separator)),

@@ -6,7 +6,7 @@ use toller_files::{is_object_url, names_in};
 
 use crate::manifest::Manifest;
 use crate::spec::Agreement;
-use crate::{Difference, StoreError, part};
+use crate::{Content, Difference, StoreError, part};
 
 /// A directory with a manifest: a store that was written whole, or a part.
 #[derive(Clone, Debug)]
@@ -21,6 +21,10 @@ impl StorePart {
     /// Which part this is, from one.
     fn index(&self) -> u32 {
         self.manifest.spec.part.map_or(1, |part| part.index)
+    }
+
+    fn holds_impacts(&self) -> bool {
+        self.manifest.spec.content == Content::Impacts
     }
 
     /// Checks that all rows are written.
@@ -116,11 +120,39 @@ impl StoreStatus {
     }
 }
 
-/// The complete store, or all the parts of a store, at `path`.
-pub(crate) fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> {
+/// The complete store of vectors, or all the parts of one, at `path`.
+pub(crate) fn read_vectors(path: &Path) -> Result<Vec<StorePart>, StoreError> {
     let store = inspect(path)?;
+    if store.iter().any(StorePart::holds_impacts) {
+        return Err(StoreError::HoldsImpacts(path.to_owned()));
+    }
+    complete(store)
+}
+
+/// The complete store of impacts, or all the parts of one, at `path`.
+pub(crate) fn read_impacts(path: &Path) -> Result<Vec<StorePart>, StoreError> {
+    let store = inspect(path)?;
+    if !store.iter().all(StorePart::holds_impacts) {
+        return Err(StoreError::HoldsVectors(path.to_owned()));
+    }
+    complete(store)
+}
+
+fn complete(store: Vec<StorePart>) -> Result<Vec<StorePart>, StoreError> {
     store.iter().try_for_each(StorePart::check_complete)?;
     Ok(store)
+}
+
+/// What the store at `path` holds, finished or not, by the manifest of its first part that is there.
+///
+/// # Errors
+/// As [`status`], and [`StoreError::MissingParts`] if no part was begun.
+pub fn content_of(path: &Path) -> Result<Content, StoreError> {
+    let StoreStatus { parts, missing, of } = status(path)?;
+    match parts.first() {
+        Some(part) => Ok(part.manifest.spec.content),
+        None => Err(StoreError::MissingParts { path: path.to_owned(), missing, of }),
+    }
 }
 
 /// Reads the manifest of the store at `path`, or those of its parts in their order, finished or not. No shard

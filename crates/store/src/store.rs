@@ -1,24 +1,25 @@
-//! Opening stores: one or several directories as one sequence of rows.
+//! Opening stores of vectors: one or several directories as one sequence of rows.
 
 use std::ops::Range;
 use std::path::Path;
 
 use rayon::prelude::*;
-use toller_files::{Checksum, ChecksumHasher, OpenOptions, Verifier, VerifyProgress};
+use toller_files::{Checksum, OpenOptions, Verifier, VerifyProgress};
 use toller_ir::{DocOrd, Role};
 
 use crate::codes::MappedCodes;
-use crate::manifest::Manifest;
+use crate::manifest::{self, Manifest};
 use crate::spec::Agreement;
-use crate::status::{check_agreement, read_manifests};
+use crate::status::{check_agreement, read_vectors};
 use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, StorePart, StoreSpec};
 
-/// One or several stores, opened for reading as one sequence: the rows of the first, then those of the
-/// next. Rows are numbered from zero, as [`DocOrd`].
+/// One or several stores of vectors, opened for reading as one sequence: the rows of the first, then those
+/// of the next. Rows are numbered from zero, as [`DocOrd`].
 #[derive(Debug)]
 pub struct Store {
     manifests: Vec<Manifest>,
     shards: Vec<Shard>,
+    dtype: DType,
     count: usize,
     /// Whether several stores were opened as one, not only the parts of one.
     several: bool,
@@ -31,28 +32,29 @@ impl Store {
     /// encoding. With [`OpenOptions::verify`], does what [`Store::verify`] does.
     ///
     /// # Errors
-    /// If a path is not a store, is incomplete, damaged, of another version of the format, or disagrees with
-    /// the others; each names the file.
+    /// If a path is not a store, holds impacts, is incomplete, damaged, of another version of the format, or
+    /// disagrees with the others; each names the file.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Self, StoreError> {
         let mut opened: Vec<StorePart> = Vec::new();
         for path in paths {
-            let mut store = read_manifests(path.as_ref())?;
+            let mut store = read_vectors(path.as_ref())?;
             if let (Some(first), Some(other)) = (opened.first(), store.first()) {
                 check_agreement(first, other, Agreement::Stores)?;
             }
             opened.append(&mut store);
         }
         let rows: u64 = opened.iter().map(|store| store.manifest.count).sum();
-        if opened.is_empty() {
+        // Every part has a number format: `read_vectors` refuses impacts.
+        let Some(dtype) = opened.first().and_then(|part| part.manifest.spec.content.dtype()) else {
             return Err(StoreError::NoStore);
-        }
+        };
         if rows > u64::from(u32::MAX) {
             return Err(StoreError::TooManyRows(rows));
         }
 
         let shards = open_shards(&opened, options)?;
         let manifests = opened.into_iter().map(|store| store.manifest).collect();
-        let store = Self { manifests, shards, count: rows as usize, several: paths.len() > 1 };
+        let store = Self { manifests, shards, dtype, count: rows as usize, several: paths.len() > 1 };
         if options.verify && store.several {
             store.check_unique_ids()?;
         }
@@ -100,14 +102,7 @@ impl Store {
     /// Identifies the content of the stores: their models, and the checksums of their shards.
     #[must_use]
     pub fn fingerprint(&self) -> Checksum {
-        let mut hasher = ChecksumHasher::default();
-        for Manifest { spec, shards, .. } in &self.manifests {
-            hasher.update(format!("{} {}\n", spec.model.fingerprint, shards.len()).as_bytes());
-            for shard in shards {
-                hasher.update(format!("{} {}\n", shard.rows, shard.checksum).as_bytes());
-            }
-        }
-        hasher.finish()
+        manifest::fingerprint(&self.manifests)
     }
 
     /// The number of rows.
@@ -125,7 +120,7 @@ impl Store {
     /// The number format of the vectors.
     #[must_use]
     pub fn dtype(&self) -> DType {
-        self.manifest().spec.dtype
+        self.dtype
     }
 
     /// The manifest of the first store or part; [`Store::open`] says what the others share with it.
@@ -200,12 +195,8 @@ impl Store {
     /// [`StoreError::WrongModel`] if they were not, [`StoreError::UnknownModel`] if the store does not know.
     pub fn check_model(&self, model: &ModelInfo) -> Result<(), StoreError> {
         let StoreSpec { model: stored, encoding, .. } = &self.manifest().spec;
-        let shares_encoder = || {
-            encoding.role == Role::Passage
-                && stored.passage_encoder.is_some()
-                && stored.passage_encoder == model.passage_encoder
-        };
-        if stored.fingerprint == model.fingerprint || shares_encoder() {
+        let holds_passages = encoding.role == Role::Passage;
+        if stored.fingerprint == model.fingerprint || holds_passages && stored.encodes_passages_as(model) {
             return Ok(());
         }
         if !stored.is_known() {

@@ -19,7 +19,7 @@ const PREFIX: usize = size_of::<u64>();
 pub(crate) struct Tensor<'a> {
     pub(crate) name: &'a str,
     pub(crate) dtype: Dtype,
-    pub(crate) shape: &'a [usize],
+    pub(crate) shape: Vec<usize>,
     pub(crate) bytes: &'a [u8],
 }
 

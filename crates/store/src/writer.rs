@@ -105,7 +105,7 @@ impl StoreWriter {
         lock: DirectoryLock,
     ) -> Result<Self, StoreError> {
         directory::remove_leftovers(&directory, &manifest)?;
-        let buffer = ShardBuffer::new(manifest.spec.dim, manifest.spec.dtype);
+        let buffer = ShardBuffer::new(manifest.spec.dim, manifest.spec.content);
         let begun = manifest.clone();
         let rows_damaged = damaged.iter().map(|damage| damage.rows.end - damage.rows.start).sum();
         Ok(Self { directory, manifest, begun, damaged: damaged.into(), rows_damaged, buffer, _lock: lock })
@@ -174,10 +174,27 @@ impl StoreWriter {
     /// even), and writes the shard if the row fills it.
     ///
     /// # Errors
-    /// [`StoreError::WrongDim`], [`StoreError::NotFinite`], [`StoreError::Overflow`] and
-    /// [`StoreError::RowCount`] (more rows than the source has), which leave the row out; and file errors,
-    /// after which the row is held in memory and the next call tries to write the shard again.
+    /// [`StoreError::WrongDim`], [`StoreError::NotFinite`], [`StoreError::Overflow`],
+    /// [`StoreError::OtherContent`] (the store holds impacts) and [`StoreError::RowCount`] (more rows than
+    /// the source has), which leave the row out; and file errors, after which the row is held in memory and
+    /// the next call tries to write the shard again.
     pub fn push(&mut self, id: &str, embedding: &[f32]) -> Result<(), StoreError> {
+        self.push_row(|buffer| buffer.push(id, embedding))
+    }
+
+    /// As [`StoreWriter::push`], of a store of impacts: adds a row with the text `impacts`, which
+    /// [`toller_ir::push_impact`] makes and which may be empty.
+    ///
+    /// # Errors
+    /// As [`StoreWriter::push`]. [`StoreError::OtherContent`] if the store holds vectors.
+    pub fn push_impacts(&mut self, id: &str, impacts: &str) -> Result<(), StoreError> {
+        self.push_row(|buffer| buffer.push_impacts(id, impacts))
+    }
+
+    fn push_row(
+        &mut self,
+        push: impl FnOnce(&mut ShardBuffer) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         // Full already only if writing it failed before.
         self.write_full_shard()?;
         let expected = self.manifest.spec.expected_rows();
@@ -185,7 +202,7 @@ impl StoreWriter {
         if found > expected {
             return Err(StoreError::RowCount { path: self.directory.clone(), expected, found });
         }
-        self.buffer.push(id, embedding)?;
+        push(&mut self.buffer)?;
         self.write_full_shard()
     }
 

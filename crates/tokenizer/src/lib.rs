@@ -103,6 +103,12 @@ impl Tokenizer {
         Self { template, ..self.clone() }
     }
 
+    /// The same tokenizer, which puts no special tokens around texts.
+    pub fn without_special_tokens(&self, fingerprint: &mut Fingerprint) -> Self {
+        fingerprint.value("special tokens", b"none");
+        Self { template: Template::bare(), ..self.clone() }
+    }
+
     /// The largest type of a token of a pair.
     pub fn largest_token_type(&self) -> u32 {
         self.template.largest_type()
@@ -208,13 +214,18 @@ impl Tokenizer {
     /// The names of all tokens by id, if the tokenizer is BERT's.
     pub fn word_pieces(&self) -> Option<Vec<String>> {
         self.own.as_ref()?;
+        Some(self.vocabulary())
+    }
+
+    /// The names of all tokens by id; an empty one for an id without a token.
+    pub fn vocabulary(&self) -> Vec<String> {
         let vocabulary = self.inner.get_vocab(true);
         let ids = vocabulary.values().max().map_or(0, |last| *last as usize + 1);
         let mut names = vec![String::new(); ids];
         for (name, id) in vocabulary {
             names[id as usize] = name;
         }
-        Some(names)
+        names
     }
 
     /// At most `kept` tokens of a text, the first or the last, without special tokens. Tokenizing stops when

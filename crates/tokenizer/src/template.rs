@@ -45,6 +45,12 @@ impl Template {
         })
     }
 
+    /// No special tokens.
+    pub(super) fn bare() -> Self {
+        let first = Slot::First { type_id: 0 };
+        Self { single: vec![first], pair: vec![first, Slot::Second { type_id: 0 }] }
+    }
+
     /// The same with the type 0 throughout.
     pub(super) fn without_types(&self) -> Self {
         let untyped = |slots: &[Slot]| {

@@ -39,7 +39,7 @@ pub struct DenseArgs {
     pub dense: Vec<InputPath>,
 
     /// Model to encode the queries with [default: the one that the store was encoded with]
-    #[arg(long, value_name = "M", requires = "dense")]
+    #[arg(long, value_name = "M")]
     model: Option<ModelName>,
 
     /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
@@ -59,10 +59,17 @@ pub struct DenseArgs {
 
 impl DenseArgs {
     /// Refuses wrong usage before anything is read. --queries and --query-vectors go together only if an
-    /// inverted index or a reranker needs the texts.
-    pub fn check(&self, has_queries: bool, with_index: bool, texts_wanted: bool) -> Result<(), UsageError> {
+    /// inverted index or a reranker needs the texts. Whether other models compute as the flags say is
+    /// `others_compute`.
+    pub fn check(
+        &self,
+        has_queries: bool,
+        with_index: bool,
+        texts_wanted: bool,
+        others_compute: bool,
+    ) -> Result<(), UsageError> {
         let compute = &self.model_args.compute;
-        if self.query_vectors.is_some() && !texts_wanted {
+        if self.query_vectors.is_some() && !others_compute {
             compute.check_unused("leave --backend out, or give --model and --queries")?;
         }
         compute.check()?;
@@ -73,7 +80,7 @@ impl DenseArgs {
                     "give --dense STORE, --sparse DIR, or both",
                 )),
                 false => Err(UsageError::new("search needs queries", "give --queries")),
-                true => self.check_unused(texts_wanted),
+                true => self.check_unused(others_compute),
             };
         }
         // Stores are searched by Toller's own kernels, whatever computes the model.
@@ -94,10 +101,15 @@ impl DenseArgs {
     }
 
     /// Refuses flags that have no effect without a store: those of the model and of a GPU. The flags of how a
-    /// model computes also apply to cross-encoders, which need texts.
-    fn check_unused(&self, texts_wanted: bool) -> Result<(), UsageError> {
-        let compute = self.model_args.compute.flags().into_iter().filter(|_| !texts_wanted);
-        match first_given(self.model_args.flags().into_iter().chain(compute)) {
+    /// model computes also apply to cross-encoders and to the model of an index of impacts.
+    fn check_unused(&self, others_compute: bool) -> Result<(), UsageError> {
+        let compute = self.model_args.compute.flags().into_iter().filter(|_| !others_compute);
+        let model = ("--model", self.model.is_some());
+        match first_given([model].into_iter().chain(self.model_args.flags()).chain(compute)) {
+            Some("--model") => Err(UsageError::new(
+                "--model is for dense search, and no store is searched",
+                "give --dense STORE; the model of an index of impacts is named by --sparse-model",
+            )),
             Some(flag) => Err(UsageError::new(
                 format!("{flag} is for dense search, and no store is searched"),
                 format!("give --dense STORE, or leave {flag} out"),

@@ -1,7 +1,7 @@
 //! Where a model computes, and devices and backends that the command line refuses before any work.
 
 use toller_encoder::Compute;
-use toller_engine::{Backend, Device, Engine};
+use toller_engine::{Backend, Device, EncoderOptions, Engine};
 use toller_nn::Precision;
 
 use crate::engine::in_flags;
@@ -49,6 +49,17 @@ impl ComputeArgs {
             ("--backend", *backend != Backend::Native),
             ("--batch-tokens", batch_tokens.is_some()),
         ]
+    }
+
+    /// How a model is loaded that computes so.
+    pub fn encoder(&self) -> EncoderOptions {
+        EncoderOptions {
+            device: self.device,
+            backend: self.backend,
+            dtype: self.dtype,
+            batch_tokens: self.batch_tokens(),
+            ..EncoderOptions::default()
+        }
     }
 
     /// Refuses a backend where no model computes.

@@ -5,10 +5,11 @@ use toller_corpus::{
 };
 use toller_engine::query_files;
 use toller_ir::{Query, Setting};
+use toller_store::content_of;
 
 use super::choice::by_name;
 use super::paths::InputPath;
-use crate::error::{Context, Failure};
+use crate::error::{Context, Failure, UsageError};
 use crate::flags::first_given;
 use crate::ui::Ui;
 
@@ -133,15 +134,17 @@ impl QueriesArgs {
         Ok(self.read_by_file(paths, skip_bad_lines, ui)?.0)
     }
 
-    /// Reads the queries of files and folders for an index of impacts: their vectors, where they have them.
-    pub fn read_vectors(
+    /// Reads the queries of files and folders for an inverted index: for one of impacts, their vectors, where
+    /// they have them.
+    pub fn read_for(
         &self,
+        has_impacts: bool,
         paths: &[InputPath],
         skip_bad_lines: bool,
         ui: &Ui,
     ) -> crate::Result<Vec<Query>> {
         let mut options = self.options(skip_bad_lines);
-        options.columns.vector = Some(ColumnNames::VECTOR.to_owned());
+        options.columns.vector = has_impacts.then(|| ColumnNames::VECTOR.to_owned());
         Ok(read(paths, &options, ui)?.0)
     }
 
@@ -161,6 +164,12 @@ fn read(
     options: &ReadOptions<QueryFormat>,
     ui: &Ui,
 ) -> crate::Result<(Vec<Query>, Vec<QueriesOfFile>)> {
+    if let Some(store) = paths.iter().find(|path| path.is_dir() && content_of(path).is_ok()) {
+        let message = format!("{} is a store, and queries are read as texts", store.display());
+        let remedy = "give the file of the queries; `toller search` takes a store of vectors as --query-vectors, \
+                      and one of impacts as --queries for an index of impacts";
+        return Err(UsageError::new(message, remedy).into());
+    }
     let (queries, files, skipped) = with_query_flags(read_queries_by_file(&query_files(paths)?, options))?;
     ui.skipped("", &skipped);
     Ok((queries, files))

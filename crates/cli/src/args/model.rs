@@ -69,10 +69,7 @@ impl ModelArgs {
             pooling: self.pooling,
             normalize_embeddings: self.normalize_embeddings,
             dim: self.dim.map(|dim| dim as usize),
-            device: self.compute.device,
-            backend: self.compute.backend,
-            dtype: self.compute.dtype,
-            batch_tokens: self.compute.batch_tokens(),
+            ..self.compute.encoder()
         }
     }
 }

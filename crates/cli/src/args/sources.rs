@@ -1,7 +1,8 @@
 //! The flags of what is searched, and for which queries.
 
-use toller_ir::Query;
+use toller_ir::{Query, has_impacts};
 use toller_pipeline::fusion::{Collections, Fusion};
+use toller_store::content_of;
 
 use super::dense::DenseArgs;
 use super::filter::FilterArgs;
@@ -21,7 +22,7 @@ pub struct SourceArgs {
     different_collections: bool,
 
     /// Queries: files, folders or URLs (s3://, gs://, az://) of TSV, CSV, JSONL, TREC topics, DPR,
-    /// EntityQuestions or DuReader; - for stdin
+    /// EntityQuestions or DuReader; - for stdin. For an index of impacts, also a store of them
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub queries: Vec<InputPath>,
 
@@ -51,12 +52,13 @@ impl SourceArgs {
     pub fn check(&self, texts_wanted: bool, typed: bool) -> Result<Option<Fusion>, UsageError> {
         let fusion = self.check_options()?;
         if texts_wanted || fusion.is_some() {
-            self.sparse.check_no_impacts(
+            self.sparse.check_reads_texts(
                 "search it by itself, and fuse or rerank the run with `toller fuse` or `toller rerank`",
             )?;
         }
         let has_queries = typed || !self.queries.is_empty();
-        self.dense.check(has_queries, self.sparse.sparse.is_some(), texts_wanted)?;
+        let others_compute = texts_wanted || self.sparse.has_model();
+        self.dense.check(has_queries, self.sparse.sparse.is_some(), texts_wanted, others_compute)?;
         if let (true, Some(flag)) = (self.queries.is_empty(), self.input.first_given()) {
             let message = format!("{flag} is for --queries, which is not given");
             return Err(UsageError::new(message, "leave it out"));
@@ -100,7 +102,8 @@ impl SourceArgs {
 
     /// What is read.
     pub fn inputs(&self) -> Inputs<'_> {
-        let directories = self.dense.stores().chain(&self.sparse.sparse);
+        let stored = self.queries.iter().filter(|path| content_of(path).is_ok());
+        let directories = self.dense.stores().chain(&self.sparse.sparse).chain(stored);
         Inputs::files(self.queries.iter().chain(self.filter.files()))
             .and_directories(directories.map(|path| &**path))
     }
@@ -111,7 +114,34 @@ impl SourceArgs {
             return Ok(None);
         }
         let skip = self.bad_lines.skip_bad_lines;
-        let read = if self.sparse.has_impacts() { QueriesArgs::read_vectors } else { QueriesArgs::read };
-        read(&self.input, &self.queries, skip, ui).map(Some)
+        let queries = match self.sparse.stored_queries(&self.queries)? {
+            Some(stored) => {
+                let skips = skip.then_some("--skip-bad-lines");
+                if let Some(flag) = self.input.first_given().or(skips) {
+                    let message = format!("{flag} is for files of queries, and they are read from a store");
+                    return Err(UsageError::new(message, format!("leave {flag} out")).into());
+                }
+                stored
+            }
+            None => self.input.read_for(self.sparse.has_impacts(), &self.queries, skip, ui)?,
+        };
+        if !self.dense.dense.is_empty() && !self.dense.has_query_vectors() {
+            check_texts(&queries, "the model of --dense")?;
+        }
+        Ok(Some(queries))
+    }
+}
+
+/// Refuses queries that are given by the impacts of their terms where `reader` reads texts.
+pub fn check_texts(queries: &[Query], reader: &str) -> Result<(), UsageError> {
+    match queries.iter().find(|query| has_impacts(&query.text)) {
+        None => Ok(()),
+        Some(query) => Err(UsageError::new(
+            format!(
+                "query {:?} has the impacts of its terms in place of a text, and {reader} reads texts",
+                query.id
+            ),
+            "give the texts of the queries",
+        )),
     }
 }

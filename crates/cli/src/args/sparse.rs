@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use toller_engine::{Engine, Pooled, SparseOptions};
+use toller_ir::{ModelInfo, NO_IMPACTS, Query, Role, has_impacts};
 use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
 use toller_sparse::{Bm25Variant, Lengths, Manifest, Ranker};
+use toller_store::{Content, ImpactStore, OpenOptions, content_of};
 
 use super::analyzer::IndexAnalyzerArgs;
-use super::paths::InputPath;
+use super::device::ComputeArgs;
+use super::paths::{InputPath, ModelName};
+use crate::engine::in_flags;
 use crate::error::UsageError;
 use crate::flags::first_given;
 
@@ -42,6 +46,11 @@ pub struct SparseArgs {
     /// Score with exact document lengths, not Lucene's one-byte lengths
     #[arg(long)]
     exact_lengths: bool,
+
+    /// Sparse model that gives the terms of queries impacts (SPLADE), for an index of impacts [default: the
+    /// one that made the index's, where it names one]
+    #[arg(long, value_name = "M", requires = "sparse")]
+    sparse_model: Option<ModelName>,
 
     #[command(flatten)]
     analyzer: IndexAnalyzerArgs,
@@ -218,22 +227,37 @@ impl SparseArgs {
         Ok(Some(ranker))
     }
 
-    /// Whether an index of impacts is searched. An index that cannot be read is reported when it is opened.
-    pub fn has_impacts(&self) -> bool {
-        let manifest = self.sparse.as_ref().and_then(|directory| Manifest::read(directory).ok().flatten());
-        manifest.is_some_and(|manifest| manifest.has_impacts())
+    /// The manifest of the index. An index that cannot be read is reported when it is opened.
+    fn manifest(&self) -> Option<Manifest> {
+        self.sparse.as_ref().and_then(|directory| Manifest::read(directory).ok().flatten())
     }
 
-    /// Refuses an index of impacts where the queries are also texts; `instead` says what to do.
-    pub fn check_no_impacts(&self, instead: &'static str) -> Result<(), UsageError> {
+    /// Whether an index of impacts is searched.
+    pub fn has_impacts(&self) -> bool {
+        self.manifest().is_some_and(|manifest| manifest.has_impacts())
+    }
+
+    /// Whether a model reads the queries.
+    pub fn has_model(&self) -> bool {
+        self.sparse_model.is_some() || self.own_model().is_some()
+    }
+
+    /// The model that the index names, if it is the one that reads the queries.
+    pub fn own_model(&self) -> Option<ModelInfo> {
+        self.manifest()?.source.model.filter(|_| self.sparse_model.is_none())
+    }
+
+    /// Refuses an index of impacts without a model where the queries are also texts; `instead` says what else
+    /// to do.
+    pub fn check_reads_texts(&self, instead: &'static str) -> Result<(), UsageError> {
         match &self.sparse {
-            Some(directory) if self.has_impacts() => Err(UsageError::new(
+            Some(directory) if self.has_impacts() && !self.has_model() => Err(UsageError::new(
                 format!(
-                    "the index {} holds impacts: its queries are weights of terms, and not texts that a model or a \
-                     person reads",
+                    "the index {} holds impacts and names no model: its queries are weights of terms, and not texts \
+                     that a model or a person reads",
                     directory.display()
                 ),
-                instead,
+                format!("name its model with --sparse-model, or {instead}"),
             )),
             _ => Ok(()),
         }
@@ -267,19 +291,66 @@ impl SparseArgs {
         }
     }
 
-    /// Opens the index, if one was asked for.
-    pub fn open(&self, verify: bool, engine: &Engine) -> crate::Result<Option<Arc<Pooled<SparseSearcher>>>> {
+    /// The queries of a store of impacts, if `paths` name one and impacts are searched.
+    pub fn stored_queries(&self, paths: &[InputPath]) -> crate::Result<Option<Vec<Query>>> {
+        let ([path], Some(manifest)) = (paths, self.manifest().filter(Manifest::has_impacts)) else {
+            return Ok(None);
+        };
+        if !matches!(content_of(path), Ok(Content::Impacts)) {
+            return Ok(None);
+        }
+        let store = ImpactStore::open(path, &OpenOptions::default())?;
+        let spec = &store.manifest().spec;
+        if spec.encoding.role != Role::Query {
+            let message = format!("{} holds passages, and not queries", path.display());
+            return Err(UsageError::new(message, "encode the queries: `toller encode --queries`").into());
+        }
+        if let Some(model) = manifest.source.model.filter(|model| !model.encodes_passages_as(&spec.model)) {
+            let message = format!(
+                "the impacts of {} were made by {}, and those of the index by {model}",
+                path.display(),
+                spec.model
+            );
+            return Err(UsageError::new(message, "encode the queries with the model of the index").into());
+        }
+        let query = |(id, impacts): (&str, &str)| Query {
+            id: id.to_owned(),
+            text: if impacts.is_empty() { NO_IMPACTS } else { impacts }.to_owned(),
+            ..Query::default()
+        };
+        Ok(Some(store.rows().map(query).collect()))
+    }
+
+    /// Opens the index, if one was asked for, to search it for these queries. A model that reads them
+    /// computes as `compute` says.
+    pub fn open(
+        &self,
+        queries: &[Query],
+        verify: bool,
+        compute: Option<&ComputeArgs>,
+        engine: &Engine,
+    ) -> crate::Result<Option<Arc<Pooled<SparseSearcher>>>> {
         let Some(directory) = &self.sparse else { return Ok(None) };
-        Ok(Some(engine.sparse(directory, &self.options(verify)?)?))
+        let queries_have_impacts =
+            !queries.is_empty() && queries.iter().all(|query| has_impacts(&query.text));
+        if queries_have_impacts && self.sparse_model.is_some() {
+            let message = "--sparse-model is for queries that are texts, and all have impacts";
+            return Err(UsageError::new(message, "leave it out").into());
+        }
+        let options = SparseOptions { queries_have_impacts, ..self.options(verify, compute)? };
+        Ok(Some(engine.sparse(directory, &options).map_err(in_flags)?))
     }
 
     /// How an index is searched.
-    pub fn options(&self, verify: bool) -> Result<SparseOptions, UsageError> {
+    pub fn options(&self, verify: bool, compute: Option<&ComputeArgs>) -> Result<SparseOptions, UsageError> {
         Ok(SparseOptions {
             ranker: self.ranker()?,
             lengths: if self.exact_lengths { Lengths::Exact } else { Lengths::Encoded },
             feedback: self.feedback.feedback(),
             analyzer: self.analyzer.analyzer.as_deref().map(str::to_owned),
+            model: self.sparse_model.as_ref().map(Into::into),
+            encoder: compute.map(ComputeArgs::encoder).unwrap_or_default(),
+            queries_have_impacts: false,
             verify,
         })
     }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
 use toller_corpus::ColumnNames;
-use toller_encoder::{TitleMode, TitleName};
+use toller_encoder::{EncoderError, TitleMode, TitleName};
 use toller_engine::{EncodeOptions, Encoder, Engine, Role, TextSource};
 use toller_ir::counted;
 use toller_pipeline::EncodeReport;
-use toller_store::{Codes, DType};
+use toller_store::{Codes, Content, DType};
 
 use super::store::quantize::{CODES, quantize_store};
 use super::text_source;
@@ -19,6 +19,7 @@ use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::args::shard::ShardArg;
 use crate::engine::{self, unit};
 use crate::error::UsageError;
+use crate::flags::first_given;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
@@ -29,7 +30,7 @@ use crate::ui::{Ui, per_second};
 )]
 pub struct EncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models`
-    /// lists them)
+    /// lists them). A sparse model (SPLADE) makes a store of impacts, for `toller index --vectors`
     #[arg(long, value_name = "M")]
     model: ModelName,
 
@@ -46,9 +47,9 @@ pub struct EncodeArgs {
     #[arg(short, long, value_name = "STORE")]
     output: OutputPath,
 
-    /// Number format of the stored vectors
-    #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
-    store_dtype: DType,
+    /// Number format of the stored vectors [default: f32]
+    #[arg(long, value_name = "f32|f16|bf16")]
+    store_dtype: Option<DType>,
 
     /// Also store int8 codes, which searches for few queries read instead of the vectors. They are made when
     /// all vectors are there, as by `toller store quantize` [default: none]
@@ -133,7 +134,9 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     } else {
         ui.skipped("", source.skipped());
     }
-    if let (Some(codes), false) = (args.codes, report.interrupted) {
+    // Impacts have none.
+    let codes = args.codes.filter(|_| report.manifest.spec.content != Content::Impacts);
+    if let (Some(codes), false) = (codes, report.interrupted) {
         quantize_store(&directory, codes, false, ui)?;
     }
     print_report(args, &report, &source, ui)?;
@@ -156,11 +159,26 @@ fn titles(args: &EncodeArgs, own: Option<&TitleMode>) -> Result<Option<TitleMode
     titles.map_err(|error| UsageError::of(&error))
 }
 
+/// Refuses flags of vectors, for a model that makes none.
+fn check_sparse(args: &EncodeArgs) -> Result<(), UsageError> {
+    let given = first_given([
+        ("--codes int8", args.codes == Some(Codes::Int8)),
+        ("--store-dtype", args.store_dtype.is_some()),
+    ]);
+    match given {
+        None => Ok(()),
+        Some(what) => Err(UsageError::of(&EncoderError::Sparse { what }).with_remedy("leave it out")),
+    }
+}
+
 /// How texts are encoded, as a whole.
 fn options(args: &EncodeArgs, encoder: &Encoder) -> Result<EncodeOptions, UsageError> {
+    if encoder.is_sparse() {
+        check_sparse(args)?;
+    }
     Ok(EncodeOptions {
         titles: titles(args, encoder.model().titles())?,
-        store_dtype: args.store_dtype,
+        store_dtype: args.store_dtype.unwrap_or(DType::F32),
         part: None,
         rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
         overwrite: args.overwrite,
@@ -210,16 +228,18 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
             args.output.display()
         ));
     } else if report.rows > 0 {
+        let held = match spec.content {
+            Content::Vectors(dtype) => format!("{} x {dtype}", spec.dim),
+            Content::Impacts => format!("impacts over {}", counted(spec.dim, "term")),
+        };
         ui.status(format!(
-            "encoded {} ({}) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s\n{} of {} x {} in {}",
+            "encoded {} ({}) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s\n{} of {held} in {}",
             counted(report.rows, source.role().name()),
             counted(report.tokens, "token"),
             rate(report.rows),
             unit(source.role()),
             rate(report.tokens),
             counted(report.manifest.count, "row"),
-            spec.dim,
-            spec.dtype,
             args.output.display(),
         ));
     }
@@ -229,12 +249,17 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
         ui.status(format!("{full} {verb} {most} tokens, the most that are taken; what was longer is cut"));
     }
     if report.zero_rows > 0 {
-        let model = &spec.model;
-        ui.warning(format!(
-            "{} of {model} {} all zeros; check the model's weights",
-            counted(report.zero_rows, "vector"),
-            if report.zero_rows == 1 { "is" } else { "are" }
-        ));
+        let (model, zero, is_one) = (&spec.model, report.zero_rows, report.zero_rows == 1);
+        ui.warning(match spec.content {
+            Content::Vectors(_) => {
+                let (vectors, verb) = (counted(zero, "vector"), if is_one { "is" } else { "are" });
+                format!("{vectors} of {model} {verb} all zeros; check the model's weights")
+            }
+            Content::Impacts => {
+                let (texts, verb) = (counted(zero, "text"), if is_one { "has" } else { "have" });
+                format!("{texts} {verb} no term with a weight")
+            }
+        });
     }
     ui.json(|| {
         serde_json::json!({
@@ -246,7 +271,7 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
             "rows": report.manifest.count,
             "complete": report.manifest.complete,
             "dim": spec.dim,
-            "dtype": spec.dtype.to_string(),
+            "dtype": spec.content.to_string(),
             "compute_dtype": spec.encoding.compute_dtype,
             "encoded_rows": report.rows,
             "encoded_tokens": report.tokens,

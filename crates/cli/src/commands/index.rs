@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::ArgGroup;
 use toller_analysis::Analyzer;
-use toller_corpus::ColumnNames;
-use toller_engine::{Engine, EngineError, IndexOptions, TextSource};
+use toller_corpus::{ColumnNames, SkipReport};
+use toller_engine::{Engine, EngineError, IndexOptions, Role};
 use toller_ir::counted;
 use toller_sparse::{BuildReport, SparseError, check_build};
+use toller_store::ImpactStore;
 
 use super::text_source;
 use crate::args::analyzer::AnalyzerArgs;
@@ -19,11 +21,21 @@ use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    group = ArgGroup::new("indexed").args(["corpus", "vectors"]).required(true),
+    override_usage = "toller index [OPTIONS] --output <DIR> <--corpus <FILE>...|--vectors <STORE>>"
+)]
 pub struct IndexArgs {
     /// Collection: JSONL, TSV, CSV, TREC or Parquet files, directories of them, or - for stdin; .gz, .zst and
     /// .xz are read
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     corpus: Vec<InputPath>,
+
+    /// Store of impacts, which `toller encode` makes with a sparse model (SPLADE), instead of a collection.
+    /// Searches of the index then take texts as queries: they are encoded with the same model
+    #[arg(long, value_name = "STORE", conflicts_with_all = ["impact", "language", "analyzer", "doc_vectors", "title_separator",
+        "no_title", "title_column", "text_column", "id_column", "corpus_format", "skip_bad_lines"])]
+    vectors: Option<InputPath>,
 
     /// Directory to write the index to
     #[arg(short, long, value_name = "DIR")]
@@ -69,15 +81,28 @@ impl IndexArgs {
     /// Refuses options that do not go together.
     pub fn check_options(&self) -> Result<(), UsageError> {
         self.output.check_directory("an index")?;
-        if self.impact { Ok(()) } else { self.analyzer.check() }
+        if self.has_impacts() { Ok(()) } else { self.analyzer.check() }
+    }
+
+    fn has_impacts(&self) -> bool {
+        self.impact || self.vectors.is_some()
     }
 
     fn title_separator(&self) -> Option<&str> {
-        (!self.no_title && !self.impact).then_some(&*self.title_separator)
+        (!self.no_title && !self.has_impacts()).then_some(&*self.title_separator)
     }
 
     fn analyzer(&self, engine: &Engine) -> crate::Result<Analyzer> {
-        if self.impact { Ok(Analyzer::impact()) } else { self.analyzer.load(engine) }
+        if self.has_impacts() { Ok(Analyzer::impact()) } else { self.analyzer.load(engine) }
+    }
+
+    fn options(&self) -> IndexOptions {
+        IndexOptions {
+            title_separator: self.title_separator().map(str::to_owned),
+            doc_vectors: self.doc_vectors,
+            memory_bytes: self.memory.0,
+            overwrite: self.overwrite,
+        }
     }
 }
 
@@ -116,6 +141,11 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;
+    if let Some(store) = &args.vectors {
+        let store = open_passages(store, &engine)?;
+        let built = engine.index_impacts(&store, &args.output, &args.options(), &stop);
+        return print_report(args, &finished(args, built)?, &SkipReport::default(), ui);
+    }
     let analyzer = args.analyzer(&engine)?;
     let mut reading = args.collection.options(args.bad_lines.skip_bad_lines);
     reading.columns.vector = args.impact.then(|| ColumnNames::VECTOR.to_owned());
@@ -123,22 +153,31 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     if source.has_vectors() {
         ui.warning("passages have weights of terms (vector), which are not indexed; --impact indexes them");
     }
-    let options = IndexOptions {
-        title_separator: args.title_separator().map(str::to_owned),
-        doc_vectors: args.doc_vectors,
-        memory_bytes: args.memory.0,
-        overwrite: args.overwrite,
-    };
-    let report = match engine.index(&source, &analyzer, &args.output, &options, &stop) {
+    let report = finished(args, engine.index(&source, &analyzer, &args.output, &args.options(), &stop))?;
+    ui.skipped("", source.skipped());
+    print_report(args, &report, source.skipped(), ui)
+}
+
+/// Opens the store of the passages' impacts.
+fn open_passages(path: &InputPath, engine: &Engine) -> crate::Result<ImpactStore> {
+    let store = engine.open_impacts(path, true)?;
+    if store.manifest().spec.encoding.role == Role::Passage {
+        return Ok(store);
+    }
+    let message = format!("{} holds queries, and passages are indexed", path.display());
+    Err(UsageError::new(message, "encode the collection: `toller encode --corpus`").into())
+}
+
+/// What was built. An interruption says what to do.
+fn finished(args: &IndexArgs, built: Result<BuildReport, EngineError>) -> crate::Result<BuildReport> {
+    match built {
         Err(EngineError::Sparse(SparseError::Interrupted)) => {
             let kept = if args.overwrite { "an index that was there is as it was; " } else { "" };
             let resume = format!("{kept}run the same command again to start over");
-            return Err(Interrupted { resume }.into());
+            Err(Interrupted { resume }.into())
         }
-        built => built?,
-    };
-    ui.skipped("", source.skipped());
-    print_report(args, &report, &source, ui)
+        built => Ok(built?),
+    }
 }
 
 /// What is wrong with the index that is there, if this command would not build such an index of the same
@@ -149,7 +188,7 @@ pub fn other_index(args: &IndexArgs, ui: &Ui) -> crate::Result<Option<(PathBuf, 
     Ok(checked.err().map(|error| (args.output.to_path_buf(), error.to_string())))
 }
 
-fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
+fn print_report(args: &IndexArgs, report: &BuildReport, skipped: &SkipReport, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
     let rate = |count| per_second(count, seconds);
     let statistics = &report.manifest.statistics;
@@ -187,7 +226,7 @@ fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui:
             "bytes": report.manifest.bytes(),
             "seconds": seconds,
             "passages_per_second": rate(statistics.docs),
-            "skipped": source.skipped().total(),
+            "skipped": skipped.total(),
         })
     })
 }

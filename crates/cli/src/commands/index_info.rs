@@ -77,6 +77,7 @@ pub fn run(args: &IndexInfoArgs, ui: &Ui) -> crate::Result<()> {
                 "index": args.index.display().to_string(),
                 "analyzer": manifest.analyzer.name,
                 "analyzer_fingerprint": manifest.analyzer.fingerprint,
+                "model": manifest.source.model.as_ref().map(|model| &model.name),
                 "source_fingerprint": manifest.source.fingerprint,
                 "documents": statistics.docs,
                 "documents_without_terms": without,
@@ -90,7 +91,7 @@ pub fn run(args: &IndexInfoArgs, ui: &Ui) -> crate::Result<()> {
             })
         });
     }
-    let facts = [
+    let mut facts = vec![
         ("index", args.index.display().to_string()),
         ("analyzer", manifest.analyzer.name.clone()),
         ("documents", statistics.docs.to_string()),
@@ -103,6 +104,9 @@ pub fn run(args: &IndexInfoArgs, ui: &Ui) -> crate::Result<()> {
         ("size", format!("{:.1} MB", manifest.bytes() as f64 / 1e6)),
         ("source", format!("fingerprint {}", manifest.source.fingerprint)),
     ];
+    if let Some(model) = &manifest.source.model {
+        facts.insert(2, ("model", format!("{model} (fingerprint {})", model.fingerprint)));
+    }
     let mut out = ui.out();
     for (name, value) in facts {
         writeln!(out, "{name:<20} {value}")?;

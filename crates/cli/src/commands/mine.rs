@@ -239,7 +239,7 @@ pub fn check_options(args: &MineArgs) -> Result<(), UsageError> {
 
 fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
     check_options(args)?;
-    args.sparse.check_no_impacts("search it by itself, and give its run as --run")?;
+    args.sparse.check_reads_texts("search it by itself, and give its run as --run")?;
     if let Some(once) = args.texts.corpus.iter().find(|path| path.input().reads_once()) {
         let message = format!("--corpus is read twice, and {} can be read only once", once.input());
         return Err(UsageError::new(message, "give --corpus a file"));
@@ -280,7 +280,9 @@ fn hits_of_index(
             || !positives(qrels, &query.id, args.relevance_level).is_empty()
     };
     let queries: Vec<Query> = queries.iter().filter(has_positive).cloned().collect();
-    let Some(searcher) = args.sparse.open(true, &engine::open(ui)?)? else { return Ok(Vec::new()) };
+    let Some(searcher) = args.sparse.open(&queries, true, None, &engine::open(ui)?)? else {
+        return Ok(Vec::new());
+    };
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let filter = match args.own.remove_query {
         true => DocumentLists::without_queries(&queries).in_collection(&*searcher).0,

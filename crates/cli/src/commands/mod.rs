@@ -48,7 +48,7 @@ use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Encode a collection or queries into a store of vectors
+    /// Encode a collection or queries into a store of vectors, or of impacts
     Encode(encode::EncodeArgs),
     /// Build an inverted index of a collection, for sparse retrieval
     Index(index::IndexArgs),

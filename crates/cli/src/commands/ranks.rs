@@ -70,7 +70,7 @@ pub struct RanksArgs {
 pub fn run(args: &RanksArgs, ui: &Ui) -> crate::Result<()> {
     let files = args.queries.iter().chain([&args.qrels.qrels]).chain(&args.document_groups);
     Inputs::files(files).and_directories(args.dense.stores().map(|path| &**path)).check()?;
-    args.dense.check(!args.queries.is_empty(), false, false)?;
+    args.dense.check(!args.queries.is_empty(), false, false, false)?;
     let measures: Vec<Measure> = of_all(&args.measures).iter().map(Measure::with_average_ties).collect();
 
     let qrels = args.qrels.read(args.bad_lines.skip_bad_lines, ui)?;

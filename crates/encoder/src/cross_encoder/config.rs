@@ -21,8 +21,8 @@ pub(crate) struct ClassifierConfig {
     pub(super) pad: Option<u32>,
     /// ModernBERT's pooling, and its head's activation and bias.
     pub(super) pooling: Pooling,
-    pub(super) activation: Activation,
-    pub(super) bias: bool,
+    pub(crate) activation: Activation,
+    pub(crate) bias: bool,
 }
 
 #[derive(Deserialize)]

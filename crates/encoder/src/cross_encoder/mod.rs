@@ -17,7 +17,6 @@ use self::head::ClassifierHead;
 use self::module_head::ModuleHead;
 pub use self::score::ScoreActivation;
 pub(crate) use self::score::Scoring;
-use crate::EncoderError;
 use crate::batch::by_budget;
 use crate::class::{Architecture, Class};
 use crate::compute::{self, Compute, Plan};
@@ -26,6 +25,7 @@ use crate::layout::Layout;
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
 use crate::reference::ReferenceCrossEncoder;
 use crate::windows::windows;
+use crate::{EncoderError, Role};
 
 /// How to load a cross-encoder.
 #[derive(Clone, Debug, Default)]
@@ -148,7 +148,7 @@ impl CrossEncoder {
     /// When a file is missing or broken, the model has no classification head and is to have no new one, or
     /// it has several labels and none is chosen.
     pub fn load(directory: &Path, options: &CrossEncoderOptions) -> Result<Self, EncoderError> {
-        let mut layout = Layout::read(directory)?;
+        let mut layout = Layout::read(directory, Role::Passage)?;
         let new_head = match options.new_head {
             Some(new_head) if !Self::is_in(directory)? => Some(new_head),
             _ => None,
@@ -250,7 +250,7 @@ impl CrossEncoder {
     /// # Errors
     /// When its configuration cannot be read.
     pub fn is_in(directory: &Path) -> Result<bool, EncoderError> {
-        let layout = Layout::read(directory)?;
+        let layout = Layout::read(directory, Role::Passage)?;
         let config_path = layout.transformer.join("config.json");
         if !config_path.is_file() {
             // Two towers, or an error that loading explains.

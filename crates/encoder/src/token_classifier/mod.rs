@@ -11,7 +11,6 @@ use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Precision,
 use toller_tokenizer::{Tokenizer, Tokens};
 
 pub use self::document::{Document, Window};
-use crate::EncoderError;
 use crate::class::{Architecture, Class};
 use crate::compute::{self, Compute, Plan};
 use crate::config::TransformerConfig;
@@ -20,6 +19,7 @@ use crate::head::{Head, Step};
 use crate::layout::Layout;
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
 use crate::transformer::{Loader, new_layer};
+use crate::{EncoderError, Role};
 
 /// How to load a token classifier.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +109,7 @@ impl TokenClassifier {
     /// # Errors
     /// When a file is missing or broken, or the model has no classifier of tokens and is to have no new one.
     pub fn load(directory: &Path, options: &TokenClassifierOptions) -> Result<Self, EncoderError> {
-        let folder = Layout::read(directory)?.transformer;
+        let folder = Layout::read(directory, Role::Passage)?.transformer;
         let layout = Layout::plain(&folder);
         let config_path = folder.join("config.json");
         let config =

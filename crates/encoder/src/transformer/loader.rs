@@ -70,7 +70,7 @@ impl Values {
 
 impl<B: Backend> Loader<'_, B> {
     /// A tensor of the given shape.
-    pub(super) fn get(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
+    pub(crate) fn get(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
         let tensor = self.parameters.get(name, shape)?;
         self.fingerprint.tensor(name, &tensor);
         name_tensor(self.backend, self.parameters, name, &tensor);

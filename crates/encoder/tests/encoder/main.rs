@@ -12,5 +12,6 @@ mod gpu;
 mod layouts;
 mod pairs;
 mod prefix;
+mod sparse;
 mod token_classifier;
 mod tokenizer_flags;

@@ -3,6 +3,7 @@
 mod faiss;
 mod format;
 mod ids;
+mod jsonl;
 mod npy;
 mod parquet;
 
@@ -17,14 +18,19 @@ use toller_store::{DType, Store};
 use crate::ExchangeError;
 use crate::progress::{Progress, report};
 pub use format::ExportFormat;
+pub use jsonl::export_impacts;
 
 /// Numbers that are converted at a time.
 const BLOCK_NUMBERS: usize = 1 << 18;
 
+/// Writes a store to a file, with numbers in f16 if asked for.
+type WriteVectors = fn(&Store, &mut AtomicFile, bool, &mut Progress<'_>) -> Result<(), ExchangeError>;
+
 /// How to export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// Write f32 where the format could hold the store's f16.
+    /// Write f32 where the format could hold the store's f16. Impacts are integers, to which this does not
+    /// apply.
     pub widen: bool,
     /// Replace existing files.
     pub overwrite: bool,
@@ -50,8 +56,8 @@ pub struct Exported {
 /// bf16, which none of the formats has, becomes f32, exactly; so does f16 in FAISS's.
 ///
 /// # Errors
-/// When a file exists and is not to be replaced, or cannot be written; for an id that the format cannot hold;
-/// [`ExchangeError::IdsReplaced`]; [`ExchangeError::Stopped`].
+/// When a file exists and is not to be replaced, or cannot be written; for a format of impacts, or an id that
+/// the format cannot hold; [`ExchangeError::IdsReplaced`]; [`ExchangeError::Stopped`].
 pub fn export(
     store: &Store,
     output: &Path,
@@ -59,6 +65,17 @@ pub fn export(
     options: &ExportOptions,
     progress: &mut Progress<'_>,
 ) -> Result<Exported, ExchangeError> {
+    let write: WriteVectors = match format {
+        ExportFormat::Npy => npy::write,
+        ExportFormat::Parquet => parquet::write,
+        ExportFormat::FaissIdMap => |store, file, _, progress| faiss::write_id_map(store, file, progress),
+        ExportFormat::Faiss | ExportFormat::Pyserini => {
+            |store, file, _, progress| faiss::write_flat(store, file, progress)
+        }
+        ExportFormat::Jsonl => {
+            return Err(ExchangeError::OtherContent { format, content: store.dtype().into() });
+        }
+    };
     let (vectors, ids) = format.files(output);
     let files: Vec<PathBuf> = ids.iter().chain([&vectors]).cloned().collect();
     if vectors.is_file() && !options.overwrite {
@@ -77,12 +94,7 @@ pub fn export(
     let new_ids = new_ids.transpose()?;
     let half = store.dtype() == DType::F16 && !options.widen;
     let mut file = AtomicFile::create(&vectors)?;
-    match format {
-        ExportFormat::Npy => npy::write(store, &mut file, half, progress)?,
-        ExportFormat::Parquet => parquet::write(store, &mut file, half, progress)?,
-        ExportFormat::FaissIdMap => faiss::write_id_map(store, &mut file, progress)?,
-        ExportFormat::Faiss | ExportFormat::Pyserini => faiss::write_flat(store, &mut file, progress)?,
-    }
+    write(store, &mut file, half, progress)?;
     let file = file.complete()?;
     if new_ids.is_none()
         && let Some(kept) = ids.filter(|ids| !ids::are_those_of(store, ids).is_ok_and(|same| same))

@@ -197,6 +197,31 @@ fn after_its_download_a_plain_model_is_known_to_have_no_modules() {
     assert_eq!(events, [""; 0]);
 }
 
+/// As OpenSearch publishes its models: the passages' model is in the root.
+#[test]
+fn the_modules_of_all_routes_are_downloaded() {
+    let modules = br#"[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Router"}]"#;
+    let routes =
+        br#"{"types": {"q": "a.SparseStaticEmbedding", "": "a.MLMTransformer", "s": "a.SpladePooling"},
+        "structure": {"query": ["q"], "document": ["", "s"]}, "parameters": {"route_mappings": {}}}"#;
+    let files: [(&str, &[u8]); 9] = [
+        ("config.json", b"{}"),
+        ("model.safetensors", b"w"),
+        ("modules.json", modules),
+        ("other/model.safetensors", b"w"),
+        ("q/model.safetensors", b"w"),
+        ("q/tokenizer.json", b"{}"),
+        ("router_config.json", routes),
+        ("s/config.json", b"{}"),
+        ("tokenizer.json", b"{}"),
+    ];
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&files));
+    let found = resolve("org/model", &options(folder.path(), &hub.endpoint)).0.unwrap();
+    let needed: Vec<&str> =
+        files.iter().map(|(name, _)| *name).filter(|name| !name.starts_with("other")).collect();
+    assert_eq!(tree(&found.directory), needed);
+}
+
 #[test]
 fn the_token_is_sent_to_the_hub_and_to_no_other_server() {
     let hub = StandIn::start(&model_files());

@@ -248,7 +248,7 @@ class SparseIndex(Searcher):
         cls,
         directory: _Path,
         *,
-        ranker: str = "bm25",
+        ranker: str | None = None,
         k1: float | None = None,
         b: float | None = None,
         mu: float | None = None,
@@ -257,6 +257,9 @@ class SparseIndex(Searcher):
         rm3: bool | dict[str, Any] | None = None,
         rocchio: bool | dict[str, Any] | None = None,
         analyzer: str | None = None,
+        sparse_model: str | None = None,
+        device: str = "auto",
+        queries_have_impacts: bool = False,
         verify: bool = True,
     ) -> Self: ...
     @property

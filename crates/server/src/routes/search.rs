@@ -188,7 +188,7 @@ pub(super) async fn run(
         return Err(Failure::new(Reason::NotServed, message));
     }
     if !app.limits.truncate {
-        check_lengths(app, system, rerank, queries).await?;
+        check_lengths(app, collection, (system, rerank), queries).await?;
     }
     let queries = queries.iter().map(|text| Query { text: text.clone(), ..Query::default() }).collect();
     let mut answer = collection.search(asked, rerank, queries, deadline).await?;
@@ -207,20 +207,25 @@ pub(super) async fn run(
 }
 
 /// Refuses queries that are too long for a model. The encoder would cut them; the reranker finds out late.
-async fn check_lengths(app: &App, system: System, rerank: bool, queries: &[String]) -> Result<(), Failure> {
-    let encoder = match system {
-        System::Sparse => None,
-        System::Dense | System::Hybrid => app.embedder().ok().cloned(),
-    };
+async fn check_lengths(
+    app: &App,
+    collection: &Collection,
+    (system, rerank): (System, bool),
+    queries: &[String],
+) -> Result<(), Failure> {
+    let dense = app.embedder().ok().filter(|_| system != System::Sparse);
+    let dense = dense.map(|embedder| embedder.tower(Role::Query).clone());
+    let sparse = collection.systems.sparse.as_ref().filter(|_| system != System::Dense);
+    let sparse = sparse.and_then(|sparse| Some(sparse.encoder()?.tower(Role::Query).clone()));
+    let towers: Vec<_> = dense.into_iter().chain(sparse).collect();
     let scorer = if rerank { Some(app.scorer()?.clone()) } else { None };
-    if encoder.is_none() && scorer.is_none() {
+    if towers.is_empty() && scorer.is_none() {
         return Ok(());
     }
     let queries = queries.to_vec();
     on_texts(queries.iter().map(String::len).sum(), move || {
         for (place, query) in queries.iter().enumerate() {
-            if let Some(encoder) = &encoder {
-                let tower = encoder.tower(Role::Query);
+            for tower in &towers {
                 let found = tower.tokenize_cut(query, None);
                 let (_, is_cut) = found.map_err(|error| of_text(place, &error))?;
                 if is_cut {
@@ -510,7 +515,7 @@ async fn explain_all(
         let docs = ids.iter().map(|id| ordinals.get(&**searcher, id).ok_or_else(|| missing(id)));
         let docs = docs.collect::<Result<Vec<_>, Failure>>()?;
         let query = Query { text: query, ..Query::default() };
-        let explain = |filter: Filter<'_>| searcher.explain(&query.text, k, &filter, &docs);
+        let explain = |filter: Filter<'_>| searcher.explain(&query, k, &filter, &docs);
         let found = filter.with(std::slice::from_ref(&query), explain);
         let found = found.map_err(|error| Failure::of(Reason::Backend, &error))?;
         Ok(ids.into_iter().zip(found).map(|(id, found)| explained(id, found)).collect())

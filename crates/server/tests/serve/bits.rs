@@ -2,14 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use toller_engine::{Query, Role, SearchRequest, Searcher};
+use toller_engine::{
+    EncodeOptions, EncoderOptions, Engine, IndexOptions, Query, Ranking, ReadOptions, Role, SearchRequest,
+    Searcher, SparseOptions,
+};
+use toller_server::Systems;
 
-use crate::support::{PASSAGES, Running};
+use crate::support::{PASSAGES, Running, fixture, write_corpus};
 
 /// More than there are texts: multiples of a number, modulo a prime, are every number once.
 const PRIME: usize = 1009;
@@ -76,7 +80,7 @@ fn vectors_have_the_same_bits_in_every_batch() {
 fn fewer_dimensions_are_those_of_a_model_with_fewer() {
     let server = Running::start();
     let options = toller_engine::EncoderOptions { dim: Some(8), ..Default::default() };
-    let small = server.engine.encoder(&crate::support::fixture("tiny-bert"), &options).unwrap();
+    let small = server.engine.encoder(&fixture("tiny-bert"), &options).unwrap();
     let texts = ["ducks", "a toller lures ducks"];
     let expected = small.encode(Role::Passage, &texts).unwrap();
     let answer = server.post("/embed", &json!({ "inputs": texts, "dimensions": 8 })).ok();
@@ -142,12 +146,38 @@ fn queries_are_treated_as_by_their_own_model() {
     assert_ne!(id("query", WORDS[0]), id("passage", WORDS[0]));
 }
 
+fn queries(texts: &[&str]) -> Vec<Query> {
+    texts.iter().map(|text| Query { text: (*text).to_owned(), ..Query::default() }).collect()
+}
+
+/// The identifiers of each query's hits, and the bits of their scores.
+type Hits = Vec<Vec<(String, u32)>>;
+
+/// The hits that a searcher finds.
+fn hits_of(searcher: &dyn Searcher, queries: &[Query], k: usize) -> Hits {
+    let rankings = searcher.search(&SearchRequest::new(queries, k)).unwrap().rankings;
+    let hits_of = |ranking: &Ranking| {
+        let hits = ranking.hits.iter();
+        hits.map(|hit| (searcher.doc_id(hit.doc).into_owned(), hit.score.to_bits())).collect()
+    };
+    rankings.iter().map(hits_of).collect()
+}
+
+/// The hits in an answer.
+fn hits_in(answer: &Value) -> Hits {
+    let hit = |hit: &Value| {
+        let score = hit["score"].as_f64().unwrap() as f32;
+        (hit["id"].as_str().unwrap().to_owned(), score.to_bits())
+    };
+    let results = answer["results"].as_array().unwrap().iter();
+    results.map(|result| result["hits"].as_array().unwrap().iter().map(hit).collect()).collect()
+}
+
 #[test]
 fn hits_are_those_of_the_searchers() {
     let server = Running::start();
     let texts = ["who lures ducks?", "lists of documents", "a dog", "", "nothing of all this"];
-    let queries: Vec<Query> =
-        texts.iter().map(|text| Query { text: (*text).to_owned(), ..Query::default() }).collect();
+    let queries = queries(&texts);
     let systems = &server.systems;
     let sparse = systems.sparse.clone().unwrap() as Arc<dyn Searcher>;
     let [dense, hybrid] = [&systems.dense, &systems.hybrid].map(|system| system.clone().unwrap());
@@ -155,31 +185,56 @@ fn hits_are_those_of_the_searchers() {
     for (name, searcher) in [("sparse", sparse), ("dense", dense), ("hybrid", hybrid)] {
         let reranked: Arc<dyn Searcher> = server.engine.reranked(searcher.clone(), reranker.clone());
         for (rerank, searcher) in [(false, searcher), (true, reranked)] {
-            let expected = searcher.search(&SearchRequest::new(&queries, 4)).unwrap().rankings;
+            let expected = hits_of(&*searcher, &queries, 4);
             let body = json!({ "query": texts, "system": name, "k": 4, "rerank": rerank });
-            let answer = server.post("/v1/search", &body).ok();
-            let found: Vec<Vec<(String, u32)>> = answer["results"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|result| {
-                    let hit = |hit: &Value| {
-                        let score = hit["score"].as_f64().unwrap() as f32;
-                        (hit["id"].as_str().unwrap().to_owned(), score.to_bits())
-                    };
-                    result["hits"].as_array().unwrap().iter().map(hit).collect()
-                })
-                .collect();
-            let expected: Vec<Vec<(String, u32)>> = expected
-                .iter()
-                .map(|ranking| {
-                    let hits = ranking.hits.iter();
-                    hits.map(|hit| (searcher.doc_id(hit.doc).into_owned(), hit.score.to_bits())).collect()
-                })
-                .collect();
+            let found = hits_in(&server.post("/v1/search", &body).ok());
             assert_eq!(found, expected, "{name}, reranked: {rerank}");
         }
     }
+}
+
+/// Only an index of the impacts that a sparse model gives the passages.
+fn with_impacts(all: Systems) -> Systems {
+    let engine = Engine::builder().threads(2).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [store, index] = ["store", "index"].map(|name| folder.path().join(name));
+    let files = engine.collection_files(&[write_corpus(folder.path())]).unwrap();
+    let source = engine.collection(&files, &store, &ReadOptions::default()).unwrap();
+    let model = engine.encoder(&fixture("sparse-models/bert"), &EncoderOptions::default()).unwrap();
+    let stop = AtomicBool::new(false);
+    engine.encode(&model, &source, &store, &EncodeOptions::default(), &stop).unwrap();
+    let impacts = engine.open_impacts(&store, true).unwrap();
+    engine.index_impacts(&impacts, &index, &IndexOptions::default(), &stop).unwrap();
+    let sparse = engine.sparse(&index, &SparseOptions::default()).unwrap();
+    Systems { sparse: Some(sparse), dense: None, hybrid: None, ..all }
+}
+
+#[test]
+fn texts_are_searched_for_in_an_index_of_impacts() {
+    let server = Running::with_part(with_impacts);
+    let texts = ["who lures ducks?", "lists of documents", "a dog", "nothing of all this"];
+    let searcher = server.systems.sparse.clone().unwrap() as Arc<dyn Searcher>;
+    let expected = hits_of(&*searcher, &queries(&texts), 4);
+    assert!(expected.iter().all(|hits| !hits.is_empty()), "{expected:?}");
+    let answer = server.post("/v1/search", &json!({ "query": texts, "k": 4 })).ok();
+    assert_eq!(hits_in(&answer), expected);
+    // One by one, and reranked by the texts.
+    let reranked = server.engine.reranked(searcher, server.systems.reranker.clone().unwrap());
+    for (text, expected) in texts.iter().zip(&expected) {
+        let answer = server.post("/v1/search", &json!({ "query": text, "k": 4 })).ok();
+        assert_eq!(hits_in(&answer), [expected.clone()]);
+        let body = json!({ "query": text, "k": 4, "rerank": true });
+        let answer = server.post("/v1/search", &body).ok();
+        assert_eq!(hits_in(&answer), hits_of(&*reranked, &queries(&[*text]), 4));
+    }
+    // The parts of a score are products of impacts.
+    let (id, bits) = &expected[0][0];
+    let body = json!({ "query": texts[0], "ids": [id] });
+    let explained = &server.post("/v1/explain", &body).ok()[0];
+    let number = |term: &Value, key: &str| term[key].as_f64().unwrap() as f32;
+    let terms = explained["terms"].as_array().unwrap().iter();
+    let products = terms.map(|term| number(term, "weight") * number(term, "frequency"));
+    assert_eq!(products.sum::<f32>(), f32::from_bits(*bits));
 }
 
 #[test]
@@ -187,10 +242,7 @@ fn documents_are_cut_where_a_request_says() {
     let server = Running::start();
     let query = "who lures ducks?";
     let whole = "ducks swim on lakes and a dog fetches them";
-    let model = server
-        .engine
-        .cross_encoder(&crate::support::fixture("cross-encoders/roberta"), &Default::default())
-        .unwrap();
+    let model = server.engine.cross_encoder(&fixture("cross-encoders/roberta"), &Default::default()).unwrap();
     let tokens = model.tokenizer().inspect(whole, false).unwrap();
     for path in ["/v1/rerank", "/v2/rerank", "/rerank"] {
         let score = |document: &str, most: Option<usize>| {
@@ -209,10 +261,7 @@ fn documents_are_cut_where_a_request_says() {
 #[test]
 fn scores_are_those_of_the_reranker() {
     let server = Running::start();
-    let model = server
-        .engine
-        .cross_encoder(&crate::support::fixture("cross-encoders/roberta"), &Default::default())
-        .unwrap();
+    let model = server.engine.cross_encoder(&fixture("cross-encoders/roberta"), &Default::default()).unwrap();
     let texts: Vec<&str> = PASSAGES.iter().map(|(_, text)| *text).collect();
     let query = "who lures ducks?";
     let pairs: Vec<_> = texts.iter().map(|text| model.tokenize_pair(query, text).unwrap()).collect();

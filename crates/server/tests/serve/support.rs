@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -68,13 +68,19 @@ pub(crate) fn fixture(name: &str) -> String {
     toller_testing::repository("tests/fixtures").join(name).display().to_string()
 }
 
-/// Encodes and indexes the collection in a folder.
-fn prepare(engine: &Engine, encoder: &Encoder, folder: &Path) {
+/// Writes the collection to a file of a folder.
+pub(crate) fn write_corpus(folder: &Path) -> PathBuf {
     let line = |(number, (title, text)): (usize, &(&str, &str))| {
         format!("{{\"_id\": \"d{number}\", \"title\": \"{title}\", \"text\": \"{text}\"}}\n")
     };
     let path = folder.join("corpus.jsonl");
     std::fs::write(&path, PASSAGES.iter().enumerate().map(line).collect::<String>()).unwrap();
+    path
+}
+
+/// Encodes and indexes the collection in a folder.
+fn prepare(engine: &Engine, encoder: &Encoder, folder: &Path) {
+    let path = write_corpus(folder);
     let (store, index, stop) = (folder.join("store"), folder.join("index"), AtomicBool::new(false));
     let source = engine
         .collection(&engine.collection_files(&[path]).unwrap(), &store, &ReadOptions::default())

@@ -204,7 +204,7 @@ fn difference(
         };
         let (there, asked) = (&manifest.source.title_separator, &source.title_separator);
         Some(differs("title separator", &quoted(there), &quoted(asked)))
-    } else if manifest.source != *source {
+    } else if !manifest.source.is_same(source) {
         Some("its collection has another fingerprint".to_owned())
     } else if has_vectors != doc_vectors {
         Some(format!("it is {}, asked for is one {}", vectors(has_vectors), vectors(doc_vectors)))

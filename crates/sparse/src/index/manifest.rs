@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toller_analysis::Analyzer;
 use toller_files::{Checksum, Found, ListedFile, ManifestFormat};
+use toller_ir::ModelInfo;
 
 use super::MANIFEST;
 use crate::SparseError;
@@ -48,6 +49,18 @@ pub struct Source {
     pub passages: u64,
     /// The text between a title and a passage; `None` if titles are left out.
     pub title_separator: Option<String>,
+    /// The learned sparse model that gave the terms of documents their impacts, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelInfo>,
+}
+
+impl Source {
+    /// Whether both are the same. One model may have two names.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let fingerprint = |source: &Self| source.model.as_ref().map(|model| model.fingerprint.clone());
+        fingerprint(self) == fingerprint(other)
+            && *self == Self { model: self.model.clone(), ..other.clone() }
+    }
 }
 
 /// A file of the index.

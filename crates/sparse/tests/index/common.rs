@@ -51,6 +51,7 @@ pub(crate) fn build_watched(
             fingerprint: format!("{texts:?}").len().to_string(),
             passages: texts.len() as u64,
             title_separator: Some(" ".to_owned()),
+            model: None,
         },
         doc_vectors: building.doc_vectors,
         memory_bytes: building.memory_bytes,

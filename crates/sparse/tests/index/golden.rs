@@ -29,7 +29,12 @@ fn index_documents(
     let analyzer = Analyzer::by_name(language)?;
     let job = BuildJob {
         analyzer: &analyzer,
-        source: Source { fingerprint: String::new(), passages: 0, title_separator: Some(String::new()) },
+        source: Source {
+            fingerprint: String::new(),
+            passages: 0,
+            title_separator: Some(String::new()),
+            model: None,
+        },
         doc_vectors: false,
         memory_bytes: 1 << 28,
         threads: 2,

@@ -62,7 +62,7 @@ fn stores_of_every_dtype_dimension_and_division_have_codes() -> TestResult {
         for dim in [1, 3, 4, 7, 37] {
             let directory = tempfile::tempdir()?;
             let (whole, parts) = (directory.path().join("whole"), directory.path().join("parts"));
-            let spec = StoreSpec { dtype, dim, ..spec(11) };
+            let spec = StoreSpec { content: dtype.into(), dim, ..spec(11) };
             write(&whole, spec.clone())?;
             for index in 1..=3 {
                 write(&parts, part_of(spec.clone(), index, 3)?)?;

@@ -4,8 +4,10 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use toller_ir::push_impact;
 use toller_store::{
-    DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, Store, StoreError, StoreSpec, StoreWriter,
+    Content, DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, Store, StoreError, StoreSpec,
+    StoreWriter,
 };
 
 pub(crate) use toller_testing::files;
@@ -31,7 +33,7 @@ pub(crate) fn spec(passages: u64) -> StoreSpec {
             pooling: "mean".to_owned(),
         },
         dim: 4,
-        dtype: DType::F32,
+        content: DType::F32.into(),
         rows_per_shard: 3,
         source: Source { fingerprint: "c0ffee".to_owned(), passages },
         part: None,
@@ -58,13 +60,26 @@ pub(crate) fn embedding(row: u64, dim: usize) -> Vec<f32> {
     (0..dim as u64).map(|column| ((row * 7 + column * 3) % 101) as f32 / 64.0 - 0.5).collect()
 }
 
+/// The text with impacts of passage `row`: of several lengths, every third without terms.
+pub(crate) fn impacts(row: u64) -> String {
+    let mut text = String::new();
+    for term in 0..row % 3 {
+        push_impact(&mut text, &format!("語{term}"), 1 + row as u32);
+    }
+    text
+}
+
 /// Pushes the missing rows of the writer, up to `until` (of its own rows).
 pub(crate) fn push_until(writer: &mut StoreWriter, until: u64) -> Result<(), StoreError> {
     let spec = writer.manifest().spec.clone();
     let first = spec.part.map_or(0, |part| part.first_row);
     let missing = writer.missing_rows().into_iter().flatten().skip(writer.rows_buffered());
     for row in missing.filter(|row| *row < until) {
-        writer.push(&id(first + row), &embedding(first + row, spec.dim))?;
+        let (row, id) = (first + row, id(first + row));
+        match spec.content {
+            Content::Vectors(_) => writer.push(&id, &embedding(row, spec.dim))?,
+            Content::Impacts => writer.push_impacts(&id, &impacts(row))?,
+        }
     }
     Ok(())
 }

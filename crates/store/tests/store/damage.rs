@@ -197,7 +197,7 @@ fn a_shard_with_a_right_checksum_is_still_checked() -> TestResult {
         ("first offset not 0", patched(offsets_at, &[1]), "id_offsets[0]"),
         ("falling offsets", patched(offsets_at + 8, &[200]), "id_offsets[1]"),
         ("offset beyond usize", patched(offsets_at + 16, &[0xff; 8]), "id_offsets[2]"),
-        ("last offset short", patched(offsets_at + 24, &[data[offsets_at + 24] - 1]), "the last id ends"),
+        ("last offset short", patched(offsets_at + 24, &[data[offsets_at + 24] - 1]), "the last of ids ends"),
         ("no UTF-8", patched(ids_at, &[0xff]), "utf-8"),
     ];
     for (what, bytes, reason) in forged {

@@ -13,10 +13,10 @@ fn golden(name: &str) -> PathBuf {
 type Golden = (&'static str, Vec<StoreSpec>);
 
 fn golden_stores() -> Result<[Golden; 3], StoreError> {
-    let parts = StoreSpec { dtype: DType::F16, dim: 3, ..spec(7) };
+    let parts = StoreSpec { content: DType::F16.into(), dim: 3, ..spec(7) };
     Ok([
         ("f32", vec![spec(5)]),
-        ("bf16", vec![StoreSpec { dtype: DType::BF16, dim: 5, ..spec(3) }]),
+        ("bf16", vec![StoreSpec { content: DType::BF16.into(), dim: 5, ..spec(3) }]),
         ("f16-parts", vec![part_of(parts.clone(), 1, 2)?, part_of(parts, 2, 2)?]),
     ])
 }

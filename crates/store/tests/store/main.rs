@@ -4,6 +4,7 @@ mod codes;
 mod common;
 mod damage;
 mod golden;
+mod impacts;
 mod kill;
 mod parts;
 mod repair;

@@ -96,7 +96,7 @@ fn the_files_of_some_rows_are_verified_alone() -> TestResult {
 fn parts_must_agree() -> TestResult {
     let changes: [Change; 4] = [
         ("model.fingerprint", |spec| spec.model.fingerprint.push('x')),
-        ("dtype", |spec| spec.dtype = DType::BF16),
+        ("dtype", |spec| spec.content = DType::BF16.into()),
         ("source.fingerprint", |spec| spec.source.fingerprint.push('x')),
         ("encoding.max_length", |spec| spec.encoding.max_length = 128),
     ];

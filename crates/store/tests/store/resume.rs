@@ -37,7 +37,7 @@ proptest! {
     ) {
         let directory = tempfile::tempdir()?;
         let (straight, stopped) = (directory.path().join("straight"), directory.path().join("stopped"));
-        let spec = StoreSpec { rows_per_shard, dtype, ..spec(passages) };
+        let spec = StoreSpec { rows_per_shard, content: dtype.into(), ..spec(passages) };
         write(&straight, spec.clone())?;
 
         let mut done = 0;
@@ -123,7 +123,7 @@ fn a_different_spec_is_refused_field_by_field() -> TestResult {
         ("encoding.prompt", |spec| spec.encoding.prompt.push('x')),
         ("encoding.normalized", |spec| spec.encoding.normalized = false),
         ("encoding.pooling", |spec| spec.encoding.pooling = "cls".to_owned()),
-        ("dtype", |spec| spec.dtype = DType::BF16),
+        ("dtype", |spec| spec.content = DType::BF16.into()),
         ("encoding.max_length", |spec| spec.encoding.max_length = 512),
         ("encoding.context_field", |spec| spec.encoding.context_field = Some("context".to_owned())),
         ("encoding.title_mode", |spec| spec.encoding.title_mode = "pair".to_owned()),

@@ -29,7 +29,7 @@ proptest! {
         rows_per_shard in 1_usize..50,
     ) {
         let directory = tempfile::tempdir()?;
-        let spec = StoreSpec { dim, dtype, rows_per_shard, ..spec(rows.len() as u64) };
+        let spec = StoreSpec { dim, content: dtype.into(), rows_per_shard, ..spec(rows.len() as u64) };
         let mut writer = StoreWriter::create_or_resume(directory.path(), spec.clone())?;
         let (ids, vectors): (Vec<String>, Vec<Vec<f32>>) = rows.into_iter().unzip();
         ids.iter().zip(&vectors).try_for_each(|(id, vector)| writer.push(id, vector))?;
@@ -103,7 +103,7 @@ fn stores_that_cannot_be_compared_are_not_searched_as_one() -> TestResult {
     let changes: [Change; 5] = [
         ("model.fingerprint", |spec| spec.model.fingerprint.push('x')),
         ("dim", |spec| spec.dim = 5),
-        ("dtype", |spec| spec.dtype = DType::F16),
+        ("dtype", |spec| spec.content = DType::F16.into()),
         ("encoding.prompt", |spec| spec.encoding.prompt.clear()),
         ("encoding.normalized", |spec| spec.encoding.normalized = false),
     ];
@@ -174,7 +174,7 @@ fn models_that_share_the_encoder_of_passages_share_a_store() -> TestResult {
 fn bad_rows_are_named_and_left_out() -> TestResult {
     let directory = tempfile::tempdir()?;
     let mut writer =
-        StoreWriter::create_or_resume(directory.path(), StoreSpec { dtype: DType::F16, ..spec(2) })?;
+        StoreWriter::create_or_resume(directory.path(), StoreSpec { content: DType::F16.into(), ..spec(2) })?;
     let bad: [(&str, &[f32], &str); 4] = [
         ("short", &[1.0; 3], "the embedding of \"short\" has 3 numbers, but the store has dimension 4"),
         ("nan", &[0.0, f32::NAN, 0.0, 0.0], "the embedding of \"nan\" is not finite: number 1 is NaN"),

@@ -19,7 +19,12 @@ const PROCESSES: u32 = 8;
 const DIM: usize = 8;
 
 fn large_spec(passages: u64) -> StoreSpec {
-    StoreSpec { dim: DIM, dtype: DType::F16, rows_per_shard: DEFAULT_ROWS_PER_SHARD, ..spec(passages) }
+    StoreSpec {
+        dim: DIM,
+        content: DType::F16.into(),
+        rows_per_shard: DEFAULT_ROWS_PER_SHARD,
+        ..spec(passages)
+    }
 }
 
 /// A child: not a test of its own, but a process that [`large_store`] starts from this binary. Prints the

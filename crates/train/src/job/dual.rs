@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use toller_checkpoint::KnownModel;
-use toller_encoder::{DualEncoder, LoadOptions, NewPrefix, TextPooling, TitleMode, TitleName};
+use toller_encoder::{DualEncoder, EncoderError, LoadOptions, NewPrefix, TextPooling, TitleMode, TitleName};
 use toller_ir::Role;
 
 use super::{Plan, RunOptions};
@@ -60,6 +60,9 @@ impl DualRun {
             ..LoadOptions::default()
         };
         let mut encoder = DualEncoder::load(&self.model, &load)?;
+        if encoder.tower(Role::Query).terms().is_some() {
+            return Err(EncoderError::Sparse { what: "training" }.into());
+        }
         for (role, prompt) in [(Role::Query, self.query_prompt), (Role::Passage, self.passage_prompt)] {
             if let Some(prompt) = prompt {
                 encoder = encoder.with_prompt_of(role, &prompt)?;

@@ -59,13 +59,16 @@ pub fn run(args: &BenchSparseArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     args.sparse.check()?;
     let plot = args.options.plot.open()?;
     let engine = engine::open(ui)?;
-    let read = if args.sparse.has_impacts() { QueriesArgs::read_vectors } else { QueriesArgs::read };
-    let mut queries = read(&args.input, &args.queries, args.bad_lines.skip_bad_lines, ui)?;
+    let (has_impacts, skip) = (args.sparse.has_impacts(), args.bad_lines.skip_bad_lines);
+    let mut queries = match args.sparse.stored_queries(&args.queries)? {
+        Some(stored) => stored,
+        None => args.input.read_for(has_impacts, &args.queries, skip, ui)?,
+    };
     queries.truncate(args.first as usize);
     if queries.is_empty() {
         return Err(Remedied::new("there are no queries to measure with", "give others").into());
     }
-    let searcher = args.sparse.open(!args.no_verify, &engine)?;
+    let searcher = args.sparse.open(&queries, !args.no_verify, None, &engine)?;
     let searcher =
         searcher.ok_or_else(|| UsageError::new("there is nothing to search", "give --sparse DIR"))?;
 

@@ -20,7 +20,7 @@ use crate::args::device::ComputeArgs;
 use crate::args::paths::{Inputs, ModelName, OutputPath};
 use crate::args::reranking::RerankingArgs;
 use crate::args::run_output::RunOutputArgs;
-use crate::args::sources::SourceArgs;
+use crate::args::sources::{SourceArgs, check_texts};
 use crate::commands::rerank::Journal;
 use crate::commands::search::{KEPT_RUNS, KeptRuns, Sources, check_query_ids};
 use crate::engine;
@@ -170,6 +170,7 @@ impl RetrievalArgs {
         ui: &Ui,
     ) -> crate::Result<(Sources, Reranker)> {
         let sources = Sources::open(&self.sources, fusion, kept, engine, ui)?;
+        check_texts(&sources.queries, "the reranker")?;
         let machine = self.sources.dense.model_args.compute.clone();
         let machine = ComputeArgs { dtype: self.rerank_dtype.or(machine.dtype), ..machine };
         let options = self.scoring.options(self.rerank_max_length, &machine, engine)?;

@@ -47,8 +47,12 @@ impl Sources {
         let lists = args.filter.read()?;
         let queries = queries.map(|queries| lists.queries(queries, ui)).transpose()?;
         let mut searchers: Vec<(&str, AnySearcher)> = Vec::new();
-        let sparse = args.sparse.open(!args.dense.store_args.no_verify, engine)?;
+        let (read, verify) = (queries.as_deref().unwrap_or_default(), !args.dense.store_args.no_verify);
+        let sparse = args.sparse.open(read, verify, Some(&args.dense.model_args.compute), engine)?;
         if let Some(searcher) = &sparse {
+            if let Some(model) = args.sparse.own_model().filter(|_| searcher.encoder().is_some()) {
+                ui.status(format!("queries are weighed by the model of the index, {model}"));
+            }
             searchers.push((SPARSE_RUN, searcher.clone()));
         }
         let mut given: Vec<Query> = Vec::new();
@@ -99,7 +103,7 @@ impl Sources {
         docs: &[DocOrd],
     ) -> crate::Result<Option<Vec<Explanation>>> {
         let Some(sparse) = &self.sparse else { return Ok(None) };
-        let explain = |filter: Filter<'_>| sparse.explain(&query.text, k, &filter, docs);
+        let explain = |filter: Filter<'_>| sparse.explain(query, k, &filter, docs);
         Ok(Some(self.filter.with(slice::from_ref(query), explain)?))
     }
 }

@@ -142,7 +142,12 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
         .then(|| dense::load(args.model.as_ref(), args.systems.dense(), &args.model_args, &engine, ui));
     let scoring = args.scoring.options(*max_length, compute, &engine)?;
     let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
-    let models = Models { encoder: encoder.transpose()?, reranker: reranker.transpose()?.map(Arc::new) };
+    let encoder = encoder.transpose()?;
+    if let Some(encoder) = encoder.as_ref().filter(|encoder| encoder.is_sparse()) {
+        let message = format!("{} is a sparse model, and vectors are served", encoder.info());
+        return Err(UsageError::new(message, "serve an index of its impacts: give --sparse").into());
+    }
+    let models = Models { encoder, reranker: reranker.transpose()?.map(Arc::new) };
     let limits = args.limits.limits();
     let service = Service {
         encoder: models.encoder.clone().map(|encoder| {
@@ -154,7 +159,7 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
             .as_deref()
             .zip(models.reranker.clone())
             .map(|(name, reranker)| named(name, &args.served_model_name, reranker)),
-        systems: args.systems.opener(models, compute.device, limits.truncate, &engine, ui)?,
+        systems: args.systems.opener(models, compute, limits.truncate, &engine, ui)?,
         role: args.role.unwrap_or(Role::Passage),
         keys,
         tls,
@@ -219,6 +224,7 @@ impl ServeArgs {
         let ModelArgs { compute, .. } = &self.model_args;
         let [of_encoder @ .., max_length] = self.model_args.flags();
         let compute = compute.flags().into_iter().filter(|(flag, _)| *flag != "--device");
+        let compute = compute.filter(|_| !self.systems.has_sparse_model());
         let of_both = compute.chain([max_length]).filter(|_| self.reranker.is_none());
         let role = ("--role", self.role.is_some());
         let unused = of_encoder.into_iter().chain([role]).chain(of_both);

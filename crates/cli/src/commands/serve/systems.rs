@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_encoder::CrossEncoder;
-use toller_engine::{DenseOptions, Device, Encoder, Engine, EngineError, QuerySource, Searcher};
+use toller_engine::{DenseOptions, Encoder, Engine, EngineError, QuerySource, Searcher};
 use toller_ir::AnyError;
 use toller_pipeline::fusion::{Collections, Fusion, FusionError, UnknownMethod};
 use toller_pipeline::rerank::{RerankOptions, Unavailable};
@@ -14,6 +14,7 @@ use toller_texts::TextsOptions;
 use super::known_texts;
 use super::runs::{RunArgs, RunPaths};
 use crate::args::dense::StoreArgs;
+use crate::args::device::ComputeArgs;
 use crate::args::fusion::HybridArgs;
 use crate::args::input::BadLinesArgs;
 use crate::args::paths::InputPath;
@@ -75,6 +76,11 @@ impl SystemArgs {
         !self.dense.is_empty()
     }
 
+    /// Whether a sparse model encodes queries.
+    pub(super) fn has_sparse_model(&self) -> bool {
+        self.sparse.has_model()
+    }
+
     pub(super) fn dense(&self) -> &[InputPath] {
         &self.dense
     }
@@ -83,7 +89,7 @@ impl SystemArgs {
     pub(super) fn check(&self, has_model: bool, has_reranker: bool) -> Result<(), UsageError> {
         self.sparse.check()?;
         if self.has_dense() || has_reranker {
-            self.sparse.check_no_impacts("serve it by itself, without --dense and --reranker")?;
+            self.sparse.check_reads_texts("serve it by itself, without --dense and --reranker")?;
         }
         let is_hybrid = self.has_dense() && self.sparse.sparse.is_some();
         if !is_hybrid && (self.hybrid.fusion.is_some() || self.hybrid.args.is_given()) {
@@ -120,7 +126,7 @@ impl SystemArgs {
     pub(super) fn opener(
         &self,
         models: Models,
-        device: Device,
+        compute: &ComputeArgs,
         cut_queries: bool,
         engine: &Arc<Engine>,
         ui: &Ui,
@@ -135,13 +141,13 @@ impl SystemArgs {
             dense: InputPath::all(&self.dense),
             dense_options: DenseOptions {
                 scan: self.store_args.scan,
-                device,
+                device: compute.device,
                 verify,
                 ..DenseOptions::default()
             },
             assume_model: self.store_args.assume_model,
             sparse: self.sparse.sparse.as_ref().map(PathBuf::from),
-            sparse_options: self.sparse.options(verify)?,
+            sparse_options: self.sparse.options(verify, Some(compute))?,
             fusion: self.fusion()?,
             depth: self.hybrid.fusion_depth as usize,
             rerank_depth: self.rerank_depth as usize,

@@ -114,7 +114,7 @@ pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
         "imported {} of {} x {} into {store}",
         counted(manifest.count, "vector"),
         manifest.spec.dim,
-        manifest.spec.dtype
+        manifest.spec.content
     ));
     report(args, &manifest, ui)
 }
@@ -176,6 +176,9 @@ fn spec(
             "name the model that made the vectors, or leave out --model",
         )
     };
+    if encoder.is_sparse() {
+        return Err(contradiction("it gives weights to terms, and makes no vectors".to_owned()).into());
+    }
     if tower.dim() != source.dim() {
         let what = format!("its vectors have {} numbers, but these have {}", tower.dim(), source.dim());
         return Err(contradiction(what).into());
@@ -208,7 +211,7 @@ fn report(args: &ImportArgs, manifest: &toller_store::Manifest, ui: &Ui) -> crat
             "source_fingerprint": spec.source.fingerprint,
             "rows": manifest.count,
             "dim": spec.dim,
-            "dtype": spec.dtype.to_string(),
+            "dtype": spec.content.to_string(),
             "role": spec.encoding.role.to_string(),
             "normalized": spec.encoding.normalized,
         })

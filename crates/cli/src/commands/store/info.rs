@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toller_ir::counted;
-use toller_store::{Manifest, StorePart, inspect};
+use toller_store::{Content, Manifest, StorePart, inspect};
 
 use crate::args::paths::InputPath;
 use crate::ui::Ui;
@@ -15,7 +15,7 @@ pub struct InfoArgs {
     stores: Vec<InputPath>,
 }
 
-/// Describes the stores from their manifests; the vectors are not read.
+/// Describes the stores from their manifests; the shards are not read.
 pub fn run(args: &InfoArgs, ui: &Ui) -> crate::Result<()> {
     let stores: Vec<Description> = args.stores.iter().map(|path| describe(path)).collect::<Result<_, _>>()?;
     let lines = |store: &Description| -> String {
@@ -97,11 +97,19 @@ impl Description {
             ("store", self.path.display().to_string()),
             ("model", model),
             ("role", encoding.role.to_string()),
-            ("vectors", rows),
-            ("dimension", spec.dim.to_string()),
-            ("dtype", spec.dtype.to_string()),
-            ("normalized", if encoding.normalized { "yes" } else { "no" }.to_owned()),
         ];
+        let dtype = ("dtype", spec.content.to_string());
+        lines.extend(match spec.content {
+            Content::Vectors(_) => vec![
+                ("vectors", rows),
+                ("dimension", spec.dim.to_string()),
+                dtype,
+                ("normalized", if encoding.normalized { "yes" } else { "no" }.to_owned()),
+            ],
+            Content::Impacts => {
+                vec![("texts", rows), ("terms", format!("{} in the vocabulary", spec.dim)), dtype]
+            }
+        });
         if spec.model.is_known() {
             lines.extend([
                 ("prompt", format!("{:?}", encoding.prompt)),
@@ -110,19 +118,12 @@ impl Description {
                 ("computed in", encoding.compute_dtype.clone()),
             ]);
         }
-        lines.extend([
-            ("shards", shards),
-            ("bytes", self.bytes.to_string()),
-            ("codes", codes),
-            (
-                "source",
-                format!(
-                    "{} (fingerprint {})",
-                    counted(spec.source.passages, "text"),
-                    spec.source.fingerprint
-                ),
-            ),
-        ]);
+        lines.extend([("shards", shards), ("bytes", self.bytes.to_string())]);
+        if spec.content != Content::Impacts {
+            lines.push(("codes", codes));
+        }
+        let texts = counted(spec.source.passages, "text");
+        lines.push(("source", format!("{texts} (fingerprint {})", spec.source.fingerprint)));
         lines
     }
 
@@ -138,7 +139,7 @@ impl Description {
             "rows": self.rows,
             "rows_expected": self.rows_expected,
             "dim": spec.dim,
-            "dtype": spec.dtype.to_string(),
+            "dtype": spec.content.to_string(),
             "parts": self.parts,
             "shards": self.shards,
             "rows_per_shard": spec.rows_per_shard,

@@ -17,7 +17,7 @@ use crate::ui::Ui;
 pub enum StoreCommand {
     /// Make a store of vectors in FAISS, NumPy, Parquet or pickle files
     Import(import::ImportArgs),
-    /// Write a store's vectors as FAISS's flat index, a NumPy array or Parquet
+    /// Write a store's vectors as FAISS's flat index, a NumPy array or Parquet; impacts as JSON lines
     Export(export::ExportArgs),
     /// Show what stores hold, finished or not
     Info(info::InfoArgs),

@@ -3,7 +3,10 @@
 use std::io::Write;
 
 use toller_ir::counted;
-use toller_store::{Damage, OpenOptions, Store, StorePart, find_damage, find_damaged_codes, inspect};
+use toller_store::{
+    Content, Damage, ImpactStore, OpenOptions, Store, StorePart, content_of, find_damage, find_damaged_codes,
+    inspect,
+};
 
 use crate::args::paths::InputPath;
 use crate::engine;
@@ -86,7 +89,10 @@ fn check_ids(args: &VerifyArgs, parts: &[StorePart]) -> crate::Result<()> {
     }
     let verified = OpenOptions { verify: false, progress: None };
     for store in &args.stores {
-        Store::open(&[store], &verified)?.check_unique_ids()?;
+        match content_of(store)? {
+            Content::Vectors(_) => Store::open(&[store], &verified)?.check_unique_ids()?,
+            Content::Impacts => ImpactStore::open(store, &verified)?.check_unique_ids()?,
+        }
     }
     Ok(())
 }
