@@ -14,7 +14,7 @@ const ENCODE: &str = "encode --model sparse-models/bert --corpus corpus.jsonl --
 /// The five texts of the fixture that have words, with the weights of their terms as sentence-transformers
 /// computes them.
 fn texts() -> Vec<(String, BTreeMap<String, f64>)> {
-    let lines = fs::read_to_string(fixture("sparse-models/bert/expected.jsonl")).unwrap();
+    let lines = fs::read_to_string(fixture("sparse-models/bert/expected-sparse.jsonl")).unwrap();
     let lines = lines.lines().map(|line| {
         let line: Value = serde_json::from_str(line).unwrap();
         let text = line["text"].as_str().unwrap().to_owned();

@@ -17,7 +17,7 @@ type Impacts = BTreeMap<String, f64>;
 
 /// The texts of a fixture that have words, with impacts of a role by the weights of sentence-transformers.
 fn texts_of(model: &str, role: &str) -> Vec<(String, Impacts)> {
-    let lines = fs::read_to_string(fixture(&format!("{model}/expected.jsonl"))).unwrap();
+    let lines = fs::read_to_string(fixture(&format!("{model}/expected-sparse.jsonl"))).unwrap();
     let impact = |(term, weight): (String, f64)| {
         let exact = 100.0 * weight;
         assert!(((exact - exact.floor()) - 0.5).abs() > 0.01, "{term}: {weight} is where impacts meet");
@@ -387,7 +387,7 @@ fn what_impacts_do_not_have_is_refused() {
         (1, format!("{search} --rm3"), "queries are not expanded by these"),
         (2, format!("{search} --max-length 4"), "--max-length is for dense search"),
         (2, search.replace("q.jsonl", "store"), "store holds passages, and not queries"),
-        (1, search.replace("q.jsonl", "vectors"), "hint: "),
+        (2, search.replace("q.jsonl", "vectors"), "vectors is a store, and queries are read as texts"),
         (
             1,
             "search --dense store --queries q.jsonl --output x".to_owned(),
@@ -406,6 +406,11 @@ fn what_impacts_do_not_have_is_refused() {
             1,
             format!("train dual --model {MODEL} --data data.jsonl --output x"),
             &format!("training {of_dense}"),
+        ),
+        (
+            1,
+            format!("train dual --model {MODEL} --pooling mean --data data.jsonl --output x"),
+            "training a model with the module SpladePooling",
         ),
         (1, format!("{encode} --dim 8"), &format!("a number of dimensions {of_dense}")),
         (1, format!("{encode} --normalize-embeddings"), &format!("a scaling to unit length {of_dense}")),

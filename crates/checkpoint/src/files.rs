@@ -67,8 +67,8 @@ impl ModuleEntry {
     #[must_use]
     pub fn routes_file(&self) -> Option<String> {
         let is_router = self.class.rsplit('.').next() == Some("Router");
-        is_router
-            .then(|| if self.path.is_empty() { ROUTES.to_owned() } else { format!("{}/{ROUTES}", self.path) })
+        let folder = self.path.trim_end_matches('/');
+        is_router.then(|| if folder.is_empty() { ROUTES.to_owned() } else { format!("{folder}/{ROUTES}") })
     }
 }
 
@@ -96,6 +96,7 @@ fn modules_of_route(
     folder: &str,
     names: Option<&[&str]>,
 ) -> Result<Vec<ModuleEntry>, ModelError> {
+    let folder = folder.trim_end_matches('/');
     let Routes { types, structure, parameters } = required_json(path)?;
     let wrong = |problem: String| ModelError::Config { path: path.to_owned(), problem };
     if parameters.route_mappings.is_some_and(|mappings| !mappings.is_empty()) {

@@ -9,6 +9,7 @@ use toller_tokenizer::TokenizerError;
 
 use crate::compute::Compute;
 use crate::config::NewPrefix;
+use crate::known_layout::is_splade;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
@@ -53,7 +54,7 @@ pub struct LoadOptions {
     pub compute: Compute,
     /// The model's manifest: what it says where the directory does not.
     pub known: Option<Box<KnownModel>>,
-    /// The same of another model for queries.
+    /// The manifest of another model for queries, where that is a sparse encoder.
     pub known_query: Option<Box<KnownModel>>,
 }
 
@@ -96,8 +97,12 @@ impl DualEncoder {
             Ok::<_, EncoderError>(layout)
         };
         let known = options.known.as_deref();
-        // A separate query model is another model: it has a manifest of its own, or none.
-        let known_query = if options.query_model.is_some() { options.known_query.as_deref() } else { known };
+        // A separate query model is another model. Of its manifest only the kind counts: dense pairs are as
+        // their files say.
+        let known_query = match &options.query_model {
+            Some(_) => options.known_query.as_deref().filter(|known| is_splade(known)),
+            None => known,
+        };
         let folders = towers(directory, options.query_model.as_deref());
         let [of_queries, of_passages] = match &folders {
             Some([queries, passages]) => [queries.as_path(), passages.as_path()],

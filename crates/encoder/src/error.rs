@@ -75,8 +75,9 @@ pub enum EncoderError {
         /// The dimensions of the model's vectors.
         dim: usize,
     },
-    /// A weight of a term that is not a number: the model computed beyond the range of its precision.
-    #[error("the model gives the term {term:?} the weight {weight}")]
+    /// A weight of a term that is no impact: not a number, where the model computed beyond the range of its
+    /// precision, negative, or too large.
+    #[error("the model gives the term {term:?} the weight {weight}, and weights are from 0 to 167,772")]
     Weight {
         /// The term.
         term: String,
@@ -191,7 +192,10 @@ impl Explain for EncoderError {
                     format!(" keeps the first dimensions of a vector: give 1 to {dim}, or leave it out");
                 remedy!("{}{}", Setting::Dim, range)
             }
-            Self::Weight { .. } => remedy!("compute with {}", Setting::Dtype.to("f32")),
+            Self::Weight { .. } => remedy!(
+                "if the model overflows, compute with {}; if that is how it was computed, check its weights",
+                Setting::Dtype.to("f32")
+            ),
             Self::Sparse { .. } => {
                 remedy!("take a dense encoder; or, with {}, the transformer alone", Setting::Pooling)
             }

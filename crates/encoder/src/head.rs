@@ -40,17 +40,13 @@ impl<B: Backend> Head<B> {
 
     /// No steps after states of `hidden` values, which are not pooled.
     pub(crate) fn of_tokens(hidden: usize) -> Self {
-        Self::new(Vec::new(), hidden).with_dim(hidden)
+        Self { dim: hidden, ..Self::new(Vec::new(), hidden) }
     }
 
     /// The weights of a vocabulary's terms.
     pub(crate) fn of_vocabulary(vocabulary: VocabularyHead<B>) -> Self {
         let terms = vocabulary.terms();
-        Self { vocabulary: Some(vocabulary), ..Self::new(Vec::new(), 0).with_dim(terms) }
-    }
-
-    fn with_dim(self, dim: usize) -> Self {
-        Self { dim, ..self }
+        Self { dim: terms, vocabulary: Some(vocabulary), ..Self::new(Vec::new(), terms) }
     }
 
     /// What makes the weights of terms, if the head makes these.

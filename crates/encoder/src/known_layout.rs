@@ -32,7 +32,7 @@ impl Layout {
             Box::new(Contradiction { directory, name: known.name, what, directory_says, manifest_says })
                 .into()
         };
-        let is_splade = known.pooling.as_deref() == Some(TextPooling::Splade.name());
+        let is_splade = is_splade(known);
         if is_splade && !is_pooling_given {
             if let Some(poolings) = &self.pooling {
                 let names: Vec<_> = poolings.iter().map(|pooling| pooling.name()).collect();
@@ -93,6 +93,11 @@ impl Layout {
         }
         Ok(())
     }
+}
+
+/// Whether a manifest is that of a sparse encoder.
+pub(crate) fn is_splade(known: &KnownModel) -> bool {
+    known.pooling.as_deref() == Some(TextPooling::Splade.name())
 }
 
 /// What a manifest gives by its name, if it does.

@@ -159,7 +159,7 @@ impl<B: Backend> Network<B> {
         left_out: usize,
     ) -> Result<B::States, EncoderError> {
         if self.head.vocabulary().is_some() {
-            return Err(EncoderError::Sparse { what: "this step" });
+            return Err(EncoderError::Sparse { what: "a result before the last steps" });
         }
         let rows = self.pooled(scratch, texts, unpooled)?;
         self.head.forward(&self.backend, scratch, rows, left_out)

@@ -125,7 +125,9 @@ impl PoolingChoice {
 
 /// Refuses what only vectors have.
 pub(crate) fn check_sparse(layout: &Layout, options: &LoadOptions) -> Result<(), EncoderError> {
-    if layout.splade.is_none() && !layout.modules.is_empty() && !options.normalize_embeddings {
+    // A dense model of sentence-transformers, whatever else its checkpoint has.
+    let has_modules = !layout.modules.is_empty() && !options.normalize_embeddings;
+    if layout.splade.is_none() && (layout.pooling.is_some() || has_modules) {
         return Err(EncoderError::Dense);
     }
     let refused = [

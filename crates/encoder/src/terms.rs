@@ -1,6 +1,6 @@
 //! The terms that a sparse encoder gives weights to, and the weights as integers.
 
-use toller_ir::{is_term, push_impact};
+use toller_ir::{MAX_IMPACT, is_term, push_impact};
 use toller_tokenizer::Tokenizer;
 
 use crate::EncoderError;
@@ -40,16 +40,17 @@ impl Terms {
     /// weight, rounded to the nearest integer (ties to even). Terms whose impact is 0 are left out.
     ///
     /// # Errors
-    /// [`EncoderError::Weight`] for a weight that is not a number.
+    /// [`EncoderError::Weight`] for a weight that is no number, negative, or too large for an impact.
     pub fn impacts(&self, weights: &[f32]) -> Result<String, EncoderError> {
         let mut text = String::new();
         for (term, &weight) in self.0.iter().zip(weights) {
-            if !weight.is_finite() {
+            let impact = (weight * IMPACTS).round_ties_even();
+            // Also false for NaN. Integers up to the limit are exact.
+            if !(0.0..=MAX_IMPACT as f32).contains(&impact) {
                 return Err(EncoderError::Weight { term: term.to_string(), weight });
             }
-            let impact = (weight * IMPACTS).round_ties_even() as u32;
-            if impact > 0 {
-                push_impact(&mut text, term, impact);
+            if impact > 0.0 {
+                push_impact(&mut text, term, impact as u32);
             }
         }
         Ok(text)
@@ -69,7 +70,7 @@ mod tests {
         let text = terms.impacts(&[1.234, 0.0049, 0.0051, 0.0]).unwrap_or_default();
         assert_eq!(impacts(&text).collect::<Vec<_>>(), [("a", 123), ("##c", 1)]);
         assert_eq!(terms.impacts(&[0.0; 4]).unwrap_or_default(), "");
-        for wrong in [f32::NAN, f32::INFINITY] {
+        for wrong in [f32::NAN, f32::INFINITY, -1.0, 2e5] {
             let refused = terms.impacts(&[0.0, wrong, 0.0, 0.0]);
             assert!(matches!(refused, Err(EncoderError::Weight { term, .. }) if term == "b"));
         }

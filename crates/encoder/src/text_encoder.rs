@@ -230,7 +230,10 @@ impl TextEncoder {
     /// Texts whose results are held at a time, at most: a sparse encoder makes long rows.
     #[must_use]
     pub fn texts_at_once(&self) -> usize {
-        if self.terms().is_some() { SPARSE_TEXTS } else { usize::MAX }
+        match self.terms() {
+            Some(terms) => (WEIGHTS_AT_ONCE / terms.count().max(1)).clamp(1, 256),
+            None => usize::MAX,
+        }
     }
 
     /// The impacts of tokenized texts by a sparse encoder, as texts with impacts ([`Terms::impacts`]). Runs
@@ -257,7 +260,7 @@ impl TextEncoder {
     ) -> Result<Vec<String>, EncoderError> {
         let terms = self.terms().ok_or(EncoderError::Dense)?;
         let mut impacts = Vec::with_capacity(texts.len());
-        for texts in texts.chunks(SPARSE_TEXTS) {
+        for texts in texts.chunks(self.texts_at_once()) {
             for weights in weigh(texts)?.chunks_exact(terms.count()) {
                 impacts.push(terms.impacts(weights)?);
             }
@@ -455,8 +458,8 @@ impl TextEncoder {
     }
 }
 
-/// Texts of a sparse encoder whose weights are in memory at a time: some hundred KB each.
-const SPARSE_TEXTS: usize = 256;
+/// Weights of a sparse encoder that are in memory at a time, for each thread: 32 MB.
+const WEIGHTS_AT_ONCE: usize = 8 << 20;
 
 #[cfg(test)]
 mod tests {

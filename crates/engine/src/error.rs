@@ -139,7 +139,8 @@ impl Explain for EngineError {
             ),
             Self::ImpactModel { .. } => remedy!(
                 "name the model with {}: its directory on this machine or, if you trust the index, a name of \
-                 the hub, from which it is then downloaded",
+                 the hub, from which it is then downloaded; or encode the queries where the model is, and search \
+                 for the store of their impacts",
                 Setting::SparseModel
             ),
             Self::Pipeline(error) => return error.remedy(),

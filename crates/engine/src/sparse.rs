@@ -101,7 +101,7 @@ impl Engine {
         let encoder = match (&options.model, indexed) {
             (None, None) => return Ok(None),
             (Some(_), _) if !index.has_impacts() => {
-                return Err(SparseError::NoImpacts { path: path() }.into());
+                return Err(SparseError::NotOfModel { path: path() }.into());
             }
             (Some(name), _) => self.encoder(name, &sparse_encoder(&options.encoder))?,
             (None, Some(model)) => {
@@ -115,7 +115,8 @@ impl Engine {
                     })
                 };
                 let query_model = options.encoder.query_model.clone().or_else(|| model.query_model.clone());
-                query_model.as_deref().map(here).transpose()?;
+                let query_model = query_model.as_deref().map(here).transpose()?;
+                let query_model = query_model.map(|source| source.directory.display().to_string());
                 let asked = EncoderOptions { query_model, ..sparse_encoder(&options.encoder) };
                 self.encoder_from(here(&model.name)?, &model.name, &asked)?
             }

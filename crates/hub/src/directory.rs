@@ -26,7 +26,10 @@ pub(crate) fn check(directory: &Path) -> Result<(), ResolveError> {
                     missing.extend(missing_of_transformer(directory, &module.path)?)
                 }
                 "Pooling" | "SpladePooling" => missing.extend(missing_config(directory, &module.path)),
-                "SparseStaticEmbedding" => missing.extend(missing_weights(directory, &module.path)?),
+                "SparseStaticEmbedding" => {
+                    missing.extend(missing_tokenizer(directory, &module.path));
+                    missing.extend(missing_weights(directory, &module.path)?);
+                }
                 "Dense" => {
                     missing.extend(missing_config(directory, &module.path));
                     missing.extend(missing_weights(directory, &module.path)?);
@@ -54,11 +57,14 @@ pub(crate) fn check(directory: &Path) -> Result<(), ResolveError> {
 
 fn missing_of_transformer(directory: &Path, folder: &str) -> Result<Vec<String>, ResolveError> {
     let mut missing = missing_config(directory, folder);
-    if !TOKENIZER_FILES.iter().any(|name| directory.join(folder).join(name).is_file()) {
-        missing.push(format!("{} (or vocab.txt)", inside(folder, "tokenizer.json")));
-    }
+    missing.extend(missing_tokenizer(directory, folder));
     missing.extend(missing_weights(directory, folder)?);
     Ok(missing)
+}
+
+fn missing_tokenizer(directory: &Path, folder: &str) -> Option<String> {
+    let is_there = TOKENIZER_FILES.iter().any(|name| directory.join(folder).join(name).is_file());
+    (!is_there).then(|| format!("{} (or vocab.txt)", inside(folder, "tokenizer.json")))
 }
 
 fn missing_config(directory: &Path, folder: &str) -> Vec<String> {

@@ -359,13 +359,16 @@ fn tokenize(tower: &TextEncoder, texts: Vec<Text>) -> Result<Tokenized, Pipeline
 
 fn encode_batch(tower: &TextEncoder, batch: Tokenized) -> Result<Encoded, PipelineError> {
     let Tokenized { ids, tokens } = batch;
-    let encoded = match tower.terms() {
-        None => tower.encode(&tokens).map(Rows::Vectors),
-        Some(_) => tower.impacts(&tokens).map(Rows::Impacts),
-    };
-    let rows = encoded.map_err(|source| culprit(tower, &ids, &tokens, source))?;
+    let rows = rows(tower, &tokens).map_err(|source| culprit(tower, &ids, &tokens, source))?;
     let full = tokens.iter().filter(|tokens| tokens.len() >= tower.max_length()).count() as u64;
     Ok(Encoded { ids, rows, tokens: tokens.iter().map(|tokens| tokens.len() as u64).sum(), full })
+}
+
+fn rows(tower: &TextEncoder, tokens: &[Tokens]) -> Result<Rows, EncoderError> {
+    match tower.terms() {
+        None => tower.encode(tokens).map(Rows::Vectors),
+        Some(_) => tower.impacts(tokens).map(Rows::Impacts),
+    }
 }
 
 /// Finds the text that an error is about, by encoding each alone. A device that fails does so with any text.
@@ -374,7 +377,7 @@ fn culprit(tower: &TextEncoder, ids: &[String], tokens: &[Tokens], error: Encode
         return error.into();
     }
     for (id, tokens) in ids.iter().zip(tokens) {
-        if let Err(source) = tower.encode(std::slice::from_ref(tokens)) {
+        if let Err(source) = rows(tower, std::slice::from_ref(tokens)) {
             return PipelineError::Text { id: id.clone(), source };
         }
     }

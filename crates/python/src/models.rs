@@ -84,6 +84,10 @@ impl DualEncoder {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let role = parse_role(role)?;
+        if self.encoder.is_sparse() {
+            let failed = Failed::invalid("the model gives weights to terms, and makes no vectors");
+            return Err(failed.hint("make a store of impacts on the command line: `toller encode`").into());
+        }
         let own = self.encoder.dim();
         let kept = dim.unwrap_or(own);
         if !(1..=own).contains(&kept) {

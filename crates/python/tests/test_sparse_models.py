@@ -14,7 +14,7 @@ from conftest import FIXTURES, Cli
 
 MODEL = FIXTURES / "sparse-models/bert"
 OTHER = FIXTURES / "sparse-models/bert-untied"
-TEXTS = [json.loads(line)["text"] for line in (MODEL / "expected.jsonl").read_text().splitlines()]
+TEXTS = [json.loads(line)["text"] for line in (MODEL / "expected-sparse.jsonl").read_text().splitlines()]
 
 
 def write(path: Path, letter: str) -> Path:

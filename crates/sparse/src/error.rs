@@ -86,6 +86,12 @@ pub enum SparseError {
         /// What impacts are not for.
         refused: &'static str,
     },
+    /// The index holds no impacts, which a model makes.
+    #[error("the index {} holds no impacts, so that no model reads its queries", path.display())]
+    NotOfModel {
+        /// The index.
+        path: PathBuf,
+    },
     /// The index holds no impacts.
     #[error("the index {} holds no impacts, which the ranker impact adds up", path.display())]
     NoImpacts {
@@ -181,6 +187,7 @@ impl Explain for SparseError {
             Self::HoldsImpacts { .. } => {
                 remedy!("search it with {}, without feedback and exact lengths", Setting::Ranker.to("impact"))
             }
+            Self::NotOfModel { .. } => remedy!("leave {} out", Setting::SparseModel),
             Self::NoImpacts { .. } => remedy!(
                 "name another ranker with {}, or build an index of impacts with `{}` or `{}`",
                 Setting::Ranker,
@@ -217,6 +224,7 @@ impl Explain for SparseError {
             | Self::NoVectors { path, .. }
             | Self::HoldsImpacts { path, .. }
             | Self::NoImpacts { path }
+            | Self::NotOfModel { path }
             | Self::DirectoryInUse { path, .. }
             | Self::Exists { path, .. } => Some(ErrorPlace::of_file(path)),
             _ => None,

@@ -284,7 +284,10 @@ impl Explain for StoreError {
                 Command::Encode.with(Setting::Output)
             ),
             Self::HoldsImpacts(_) => {
-                remedy!("index a store of passages with `{}`, and search the index", Command::Index.with(Setting::Vectors))
+                remedy!(
+                    "index a store of passages with `{}`, and search the index, for texts or for a store of queries",
+                    Command::Index.with(Setting::Vectors)
+                )
             }
             Self::HoldsVectors(_) => "a store of vectors is searched as it is, without an index".into(),
             Self::FormatVersion { .. } => "update toller".into(),

@@ -23,7 +23,7 @@ use crate::ui::{Ui, per_second};
 #[derive(Debug, clap::Args)]
 #[command(
     group = ArgGroup::new("indexed").args(["corpus", "vectors"]).required(true),
-    override_usage = "toller index [OPTIONS] --output <DIR> <--corpus <FILE>...|--vectors <STORE>>"
+    override_usage = "toller index [OPTIONS] --output <DIR>\n           <--corpus <FILE>...|--vectors <STORE>>"
 )]
 pub struct IndexArgs {
     /// Collection: JSONL, TSV, CSV, TREC or Parquet files, directories of them, or - for stdin; .gz, .zst and

@@ -12,7 +12,7 @@ use toller_nn::{Pooling, Precision};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// A line of `expected.jsonl`.
+/// A line of `expected-sparse.jsonl`.
 #[derive(Deserialize)]
 struct Expected {
     text: String,
@@ -31,7 +31,7 @@ fn model(name: &str) -> PathBuf {
 }
 
 fn expected(name: &str) -> Result<Vec<Expected>, Box<dyn std::error::Error>> {
-    let lines = fs::read_to_string(model(name).join("expected.jsonl"))?;
+    let lines = fs::read_to_string(model(name).join("expected-sparse.jsonl"))?;
     Ok(lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 

@@ -222,7 +222,7 @@ fn texts_are_searched_for_in_an_index_of_impacts() {
     let reranked = server.engine.reranked(searcher, server.systems.reranker.clone().unwrap());
     for (text, expected) in texts.iter().zip(&expected) {
         let answer = server.post("/v1/search", &json!({ "query": text, "k": 4 })).ok();
-        assert_eq!(hits_in(&answer), [expected.clone()]);
+        assert_eq!(hits_in(&answer), std::slice::from_ref(expected));
         let body = json!({ "query": text, "k": 4, "rerank": true });
         let answer = server.post("/v1/search", &body).ok();
         assert_eq!(hits_in(&answer), hits_of(&*reranked, &queries(&[*text]), 4));

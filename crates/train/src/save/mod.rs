@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use toller_checkpoint::{ModelType, Parameters, TOWERS, Tensor, read_json};
-use toller_encoder::{Class, TokenClassifier};
+use toller_checkpoint::{ModelError, ModelType, Parameters, TOWERS, Tensor, read_json, read_modules};
+use toller_encoder::{Class, EncoderError, TokenClassifier};
 use toller_ir::Role;
 
 pub(crate) use self::files::write;
@@ -144,7 +144,22 @@ pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
         if has_no_place && !tower.prompt().is_empty() {
             return Err(TrainError::Prompts);
         }
+        check_modules(tower.directory())?;
         check_files(tower.directory(), true)?;
+    }
+    Ok(())
+}
+
+/// Refuses modules that are not changed in place: those of a sparse encoder, also where only its transformer
+/// is trained, and those of a router, which are in folders of their own.
+fn check_modules(directory: &Path) -> Result<(), EncoderError> {
+    for entry in read_modules(directory)?.unwrap_or_default() {
+        let class = entry.class.rsplit('.').next().unwrap_or_default();
+        if ["Router", "SpladePooling", "SparseStaticEmbedding"].contains(&class) {
+            let what = format!("training a model with the module {class}");
+            let supported = "a Transformer, Pooling, and what may follow";
+            return Err(ModelError::unsupported(directory.join(MODULES), what, supported).into());
+        }
     }
     Ok(())
 }

@@ -43,13 +43,15 @@ struct Tolerances {
 }
 
 impl Tolerances {
-    fn of(compute: &Compute, dtype: Precision) -> Self {
+    /// A sparse model's weights are what remains above zero of large logits, whose errors they have.
+    fn of(compute: &Compute, dtype: Precision, is_sparse: bool) -> Self {
         let error = match dtype {
             Precision::F32 => Some(1e-5),
             Precision::F16 => Some(2e-3),
             Precision::Bf16 => Some(1e-2),
             Precision::Int8 => None,
         };
+        let error = error.map(|error| if is_sparse { 10.0 * error } else { error });
         let batch = if compute.keeps_bits() { Some(1e-6) } else { error };
         Self { error, batch: batch.unwrap_or(f64::MAX) }
     }
@@ -121,20 +123,20 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let is_cross_encoder = flags.pooling.is_none() && CrossEncoder::is_in(&source.directory)?;
     let expected =
         args.expected.as_ref().map(PathBuf::from).or_else(|| expected_of(&source.directory, flags));
-    let ((rows, built_in), compute, dtype) = if is_cross_encoder {
+    let ((rows, built_in), compute, dtype, is_sparse) = if is_cross_encoder {
         let model = model::load_cross_encoder(&source, flags, &engine)?;
         let rows =
             join(pairs::against_reference(&model)?, || pairs::against_expected(&model, expected.as_deref()))?;
-        (rows, model.compute().clone(), model.dtype())
+        (rows, model.compute().clone(), model.dtype(), false)
     } else {
         let encoder = engine.encoder_from(source, &args.model, &flags.encoder()).map_err(engine::in_flags)?;
         let model = encoder.model();
         let expected = || vectors::against_expected(model, expected.as_deref());
         let rows = join(vectors::against_reference(model)?, expected)?;
-        (rows, encoder.compute().clone(), encoder.dtype())
+        (rows, encoder.compute().clone(), encoder.dtype(), encoder.is_sparse())
     };
     model::note_dtype(&compute, dtype, ui);
-    let allowed = Tolerances::of(&compute, dtype);
+    let allowed = Tolerances::of(&compute, dtype, is_sparse);
     report::write(&rows, built_in, allowed, ui)?;
     let bad = rows.iter().filter(|row| !row.is_good(allowed)).count();
     if bad > 0 {
