@@ -18,7 +18,12 @@ fn make(directory: &Path) {
     let analyzer = Analyzer::by_name("whitespace").expect("an analyzer");
     let job = BuildJob {
         analyzer: &analyzer,
-        source: Source { fingerprint: "s".to_owned(), passages: 300, title_separator: Some(" ".to_owned()) },
+        source: Source {
+            fingerprint: "s".to_owned(),
+            passages: 300,
+            title_separator: Some(" ".to_owned()),
+            model: None,
+        },
         doc_vectors: true,
         memory_bytes: 1 << 24,
         threads: 1,

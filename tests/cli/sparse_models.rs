@@ -353,7 +353,6 @@ fn impacts_of_queries_are_not_read_as_texts() {
 #[test]
 fn what_impacts_do_not_have_is_refused() {
     let workspace = workspace();
-    workspace.add_fixture("sparse-models/sum");
     workspace.runs(&format!("encode -q --model {MODEL} --queries q.jsonl --output impacts"));
     workspace.runs("encode -q --model tiny-bert --corpus corpus.jsonl --output vectors");
     workspace.write("data.jsonl", "{\"query\": \"city\", \"positive\": \"the city\"}\n");
@@ -399,8 +398,6 @@ fn what_impacts_do_not_have_is_refused() {
             "tune bm25 --sparse index --queries q.jsonl --qrels qrels.txt".to_owned(),
             "only the ranker impact",
         ),
-        (2, format!("serve --model {MODEL} --port 0"), "is a sparse model, and vectors are served"),
-        (2, format!("serve --model {MODEL} --port 0"), "hint: serve an index of its impacts: give --sparse"),
         (1, "serve --dense store --port 0".to_owned(), "holds impacts of terms, not vectors"),
         (
             1,
@@ -414,7 +411,6 @@ fn what_impacts_do_not_have_is_refused() {
         ),
         (1, format!("{encode} --dim 8"), &format!("a number of dimensions {of_dense}")),
         (1, format!("{encode} --normalize-embeddings"), &format!("a scaling to unit length {of_dense}")),
-        (1, encode.replace(MODEL, "sparse-models/sum"), "pooling_strategy \"sum\" of SpladePooling"),
         (1, encode.replace(MODEL, "tiny-bert --pooling splade"), "the model makes dense vectors"),
     ] {
         workspace.toller(&command).fails(code, &[says]);

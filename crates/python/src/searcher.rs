@@ -399,10 +399,10 @@ impl Stages {
 /// `ranker` is bm25 (with k1 and b; the default), bm25-robertson, ql (with mu), ql-jm (with lambda_), or
 /// impact, the only one for an index of impacts. The queries of such an index are texts if it names the
 /// sparse model that made the impacts, or `sparse_model` does, which computes on `device`; otherwise, and
-/// with `queries_have_impacts`, they are terms, each as often as it weighs. `rm3` and `rocchio` expand queries
-/// by their best hits, with Anserini's parameters if they are True; or a dict names some, as `rm3={"fb_docs":
-/// 5}`. Both need an index with document vectors. `analyzer` ("wordpiece:MODEL") is for an index whose model
-/// has another place now.
+/// with `queries_have_impacts`, they are terms, each as often as it weighs. `rm3` and `rocchio` expand
+/// queries by their best hits, with Anserini's parameters if they are True; or a dict names some, as
+/// `rm3={"fb_docs": 5}`. Both need an index with document vectors. `analyzer` ("wordpiece:MODEL") is for an
+/// index whose model has another place now.
 #[pyclass(frozen, extends = PySearcher, module = "toller")]
 pub(crate) struct SparseIndex {
     directory: PathBuf,

@@ -19,6 +19,10 @@ use crate::texts::{Cut, on_texts};
 /// for them longer (benches/results/serve.md).
 const BATCH_TOKENS: usize = 256;
 
+/// Tokens that a text of a sparse model counts for in a batch, at least: a batch of short texts would have
+/// too many weights.
+const SPARSE_TOKENS: usize = 32;
+
 /// Texts, or the ids of their tokens.
 #[derive(Clone, Debug)]
 pub(crate) enum Inputs {
@@ -59,8 +63,8 @@ impl Work for Encoding {
     type Output = Vec<f32>;
 
     fn cost(&self, item: &Tokens) -> usize {
-        // A text without a token takes some time, too.
-        item.len().max(1)
+        // A text without a token takes some time, too; one of a sparse model, a row of many numbers.
+        item.len().max(if self.0.is_sparse() { SPARSE_TOKENS } else { 1 })
     }
 
     fn compute(
@@ -181,7 +185,25 @@ impl Embedder {
         tokens: Vec<Tokens>,
         deadline: Instant,
     ) -> Result<Answer<Vec<f32>>, Failure> {
+        if self.encoder().is_sparse() {
+            let message = "the model gives weights to terms, and makes no vectors; ask for /embed_sparse";
+            return Err(Failure::new(Reason::NotServed, message));
+        }
         self.scheduler.ask((role, output), tokens, deadline).await
+    }
+
+    /// The weights of all terms for each tokenized text, by a sparse model.
+    pub(crate) async fn weigh(
+        &self,
+        role: Role,
+        tokens: Vec<Tokens>,
+        deadline: Instant,
+    ) -> Result<Answer<Vec<f32>>, Failure> {
+        if !self.encoder().is_sparse() {
+            let message = "the model makes vectors, and gives no weights to terms; ask for /embed";
+            return Err(Failure::new(Reason::NotServed, message));
+        }
+        self.scheduler.ask((role, Output::Vector), tokens, deadline).await
     }
 }
 

@@ -51,12 +51,14 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/ping", get(status::health));
     // What clients of TEI ask for if they know nothing but an address: the task of the model.
     let (task, task_route) = match app.embedder() {
+        Ok(model) if model.encoder().is_sparse() => (post(tei::embed::embed_sparse), "/embed_sparse"),
         Ok(_) => (post(tei::embed::embed), "/embed"),
         Err(_) => (post(tei::score::rerank), "/rerank"),
     };
     let tei = OpenApiRouter::new()
         .routes(routes!(tei::embed::embed))
         .routes(routes!(tei::embed::embed_all))
+        .routes(routes!(tei::embed::embed_sparse))
         .routes(routes!(tei::embed::similarity))
         .routes(routes!(tei::score::predict))
         .routes(routes!(tei::score::rerank))

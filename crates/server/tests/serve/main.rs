@@ -8,6 +8,7 @@ mod load;
 mod malformed;
 mod page;
 mod refusals;
+mod sparse;
 mod stages;
 mod support;
 mod tls;

@@ -193,6 +193,39 @@ impl Running {
             limits,
             log: Log::json(log.clone()),
         };
+        Self::run(service, drain, (encoder, systems), log, folder)
+    }
+
+    /// Serves only an encoder.
+    pub(crate) fn of_encoder(model: &str) -> Self {
+        let engine = Arc::new(Engine::builder().threads(2).build().unwrap());
+        let encoder = engine.encoder(&fixture(model), &EncoderOptions::default()).unwrap();
+        let log = Captured::default();
+        let service = Service {
+            engine,
+            encoder: Some(Named { names: vec![model.to_owned()], model: encoder.clone() }),
+            role: toller_engine::Role::Passage,
+            reranker: None,
+            systems: None,
+            keys: None,
+            tls: None,
+            protect_metrics: false,
+            tei_metrics: true,
+            limits: Limits::default(),
+            log: Log::json(log.clone()),
+        };
+        let (folder, drain) = (tempfile::tempdir().unwrap(), Duration::from_secs(20));
+        Self::run(service, drain, (encoder, Systems::default()), log, folder)
+    }
+
+    fn run(
+        service: Service,
+        drain: Duration,
+        (encoder, systems): (Encoder, Systems),
+        log: Captured,
+        folder: TempDir,
+    ) -> Self {
+        let engine = service.engine.clone();
         let server = Server::start("127.0.0.1:0".parse().unwrap(), service).unwrap();
         let (control, signals) = Signals::controlled();
         let address = server.address();

@@ -43,7 +43,8 @@ use crate::ui::Ui;
     mut_arg("text_column", |flag| flag.requires("corpus"))
 )]
 pub struct ServeArgs {
-    /// Model that encodes texts and queries [default: the one that --dense was encoded with]
+    /// Model that encodes texts and queries [default: the one that --dense was encoded with]. A sparse model
+    /// answers /embed_sparse
     #[arg(long, value_name = "M")]
     model: Option<ModelName>,
 
@@ -143,10 +144,6 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     let scoring = args.scoring.options(*max_length, compute, &engine)?;
     let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
     let encoder = encoder.transpose()?;
-    if let Some(encoder) = encoder.as_ref().filter(|encoder| encoder.is_sparse()) {
-        let message = format!("{} is a sparse model, and vectors are served", encoder.info());
-        return Err(UsageError::new(message, "serve an index of its impacts: give --sparse").into());
-    }
     let models = Models { encoder, reranker: reranker.transpose()?.map(Arc::new) };
     let limits = args.limits.limits();
     let service = Service {

@@ -1,11 +1,11 @@
-//! Vectors: `/embed`, `/embed_all`, `/similarity`.
+//! Vectors and weights of terms: `/embed`, `/embed_all`, `/embed_sparse`, `/similarity`.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::State;
 use axum::response::Response;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toller_encoder::{Output, Role};
 use utoipa::ToSchema;
 
@@ -128,6 +128,58 @@ pub(in crate::routes) async fn embed_all(
 /// The state of each token.
 fn of_tokens(states: &[f32], tokens: usize) -> Vec<&[f32]> {
     states.chunks_exact((states.len() / tokens.max(1)).max(1)).collect()
+}
+
+/// Texts to give weights to their terms.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::routes) struct EmbedSparseRequest {
+    inputs: Input,
+    /// Whether texts that are too long are cut.
+    truncate: Option<bool>,
+    truncation_direction: Option<Direction>,
+    /// `query` or `passage`.
+    prompt_name: Option<String>,
+}
+
+/// A term of a text.
+#[derive(Serialize, ToSchema)]
+struct WeightedTerm {
+    /// The number of its token.
+    index: usize,
+    /// Its weight.
+    value: f32,
+}
+
+/// The terms of each text with their weights, by a sparse model
+#[utoipa::path(
+    post,
+    path = "/embed_sparse",
+    tag = "Embedding",
+    request_body(content = EmbedSparseRequest, example = json!({ "inputs": ["A toller lures ducks."] })),
+    responses((status = 200, body = Vec<Vec<WeightedTerm>>), TeiFailures)
+)]
+pub(in crate::routes) async fn embed_sparse(
+    State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
+    Body(request): Body<EmbedSparseRequest>,
+) -> Result<Response, Failure> {
+    let started = Instant::now();
+    let embedder = app.embedder()?;
+    let role = embedder.role(request.prompt_name.as_deref())?;
+    let inputs = request.inputs.checked(&app, "inputs")?;
+    let mut timing = Timing::new(started, inputs.characters());
+    let cut = cut(&app, request.truncate, request.truncation_direction);
+    let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
+    timing.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
+    let weights = timing.take(embedder.weigh(role, tokens, deadline).await?);
+    let answer: Vec<Vec<WeightedTerm>> = weights.iter().map(|weights| weighted(weights)).collect();
+    Ok(timing.answer(answer))
+}
+
+/// The terms with a weight.
+fn weighted(weights: &[f32]) -> Vec<WeightedTerm> {
+    let terms = weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0);
+    terms.map(|(index, &value)| WeightedTerm { index, value }).collect()
 }
 
 /// A text, and those to compare it with.
