@@ -75,8 +75,8 @@ pub enum EncoderError {
         /// The dimensions of the model's vectors.
         dim: usize,
     },
-    /// A weight of a term that cannot be an impact: not a number, where the model computed beyond the range of
-    /// its precision, negative, or too large.
+    /// A weight of a term that cannot be an impact: not a number, where the model computed beyond the range
+    /// of its precision, negative, or too large.
     #[error("the model gives the term {term:?} the weight {weight}, and weights are from 0 to 167,772")]
     Weight {
         /// The term.
