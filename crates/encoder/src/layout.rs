@@ -71,6 +71,8 @@ struct SentenceBertConfig {
     document_length: Option<usize>,
     do_lower_case: bool,
     query_expansion: Option<Value>,
+    /// What the transformer makes: `fill-mask` for the logits of a masked language model.
+    transformer_task: Option<String>,
     /// Arguments of the tokenizer, by the kind of input.
     processing_kwargs: Option<BTreeMap<String, Value>>,
 }
@@ -197,6 +199,13 @@ impl Layout {
                 sentence_bert = config;
                 break;
             }
+        }
+        let is_masked_lm = entries.first().is_some_and(|entry| entry.class.ends_with("MLMTransformer"))
+            || sentence_bert.transformer_task.as_deref() == Some("fill-mask");
+        if is_masked_lm && layout.splade.is_none() {
+            let what = "a masked language model whose logits are not pooled by SpladePooling";
+            let path = directory.join("modules.json");
+            return Err(ModelError::unsupported(path, what, "an MLMTransformer and SpladePooling").into());
         }
         layout.max_length = sentence_bert.max_seq_length;
         layout.query_length = sentence_bert.query_length;

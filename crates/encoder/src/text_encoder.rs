@@ -261,7 +261,7 @@ impl TextEncoder {
         let terms = self.terms().ok_or(EncoderError::Dense)?;
         let mut impacts = Vec::with_capacity(texts.len());
         for texts in texts.chunks(self.texts_at_once()) {
-            for weights in weigh(texts)?.chunks_exact(terms.count()) {
+            for weights in weigh(texts)?.chunks_exact(terms.count().max(1)) {
                 impacts.push(terms.impacts(weights)?);
             }
         }

@@ -128,6 +128,26 @@ fn a_router_has_an_encoder_for_each_role() -> Outcome {
     Ok(())
 }
 
+/// Its vectors would be means of logits.
+#[test]
+fn a_masked_language_model_without_splade_pooling_is_refused() -> Outcome {
+    for name in ["bert", "distilbert"] {
+        let folder = tempfile::tempdir()?;
+        for (file, bytes) in toller_testing::files(&model(name))? {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().ok_or("no folder")?)?;
+            fs::write(path, bytes)?;
+        }
+        let modules = folder.path().join("modules.json");
+        let mut entries: Vec<serde_json::Value> = serde_json::from_slice(&fs::read(&modules)?)?;
+        entries.truncate(1);
+        fs::write(&modules, serde_json::to_vec(&entries)?)?;
+        let refused = DualEncoder::load(folder.path(), &LoadOptions::default()).err().ok_or("loaded")?;
+        assert!(refused.to_string().contains("not pooled by SpladePooling"), "{name}: {refused}");
+    }
+    Ok(())
+}
+
 /// On the stand-in for a GPU. A logit is a sum of large numbers, most of which cancel.
 #[test]
 fn a_gpu_gives_the_same_weights() -> Outcome {

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use toller_encoder::{Output, Role};
+use toller_tokenizer::Tokens;
 use utoipa::ToSchema;
 
 use super::{Direction, Timing, cut};
@@ -54,6 +55,28 @@ pub(in crate::routes) fn output(
     Ok(if is_own { Output::Vector } else { Output::Shaped { dim: asked_dim, unit: asked_unit } })
 }
 
+/// Texts that are tokenized.
+struct Tokenized {
+    embedder: Arc<Embedder>,
+    role: Role,
+    tokens: Vec<Tokens>,
+    timing: Timing,
+}
+
+impl TextsRequest {
+    /// The tokens of the texts, which may be in the queue until the deadline.
+    async fn tokenize(self, app: &App, deadline: Instant) -> Result<Tokenized, Failure> {
+        let started = Instant::now();
+        let embedder = app.embedder()?.clone();
+        let role = embedder.role(self.prompt_name.as_deref())?;
+        let inputs = self.inputs.checked(app, "inputs")?;
+        let timing = Timing::new(started, inputs.characters());
+        let cut = cut(app, self.truncate, self.truncation_direction);
+        let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
+        Ok(Tokenized { embedder, role, tokens, timing })
+    }
+}
+
 /// The vector of each text
 #[utoipa::path(
     post,
@@ -67,22 +90,19 @@ pub(in crate::routes) async fn embed(
     Deadline(deadline): Deadline,
     Body(request): Body<EmbedRequest>,
 ) -> Result<Response, Failure> {
-    let started = Instant::now();
+    let EmbedRequest { inputs, truncate, truncation_direction, prompt_name, normalize, dimensions } = request;
     let embedder = app.embedder()?;
-    let role = embedder.role(request.prompt_name.as_deref())?;
-    let output = output(embedder, role, request.normalize, request.dimensions)?;
-    let inputs = request.inputs.checked(&app, "inputs")?;
-    let mut timing = Timing::new(started, inputs.characters());
-    let cut = cut(&app, request.truncate, request.truncation_direction);
-    let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
+    let output = output(embedder, embedder.role(prompt_name.as_deref())?, normalize, dimensions)?;
+    let request = TextsRequest { inputs, truncate, truncation_direction, prompt_name };
+    let Tokenized { embedder, role, tokens, mut timing } = request.tokenize(&app, deadline).await?;
     timing.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
     let vectors = timing.take(embedder.encode(role, output, tokens, deadline).await?);
     Ok(timing.answer(vectors))
 }
 
-/// Texts whose tokens' states are wanted.
+/// Texts to encode.
 #[derive(Deserialize, ToSchema)]
-pub(in crate::routes) struct EmbedAllRequest {
+pub(in crate::routes) struct TextsRequest {
     inputs: Input,
     /// Whether texts that are too long are cut.
     truncate: Option<bool>,
@@ -96,22 +116,16 @@ pub(in crate::routes) struct EmbedAllRequest {
     post,
     path = "/embed_all",
     tag = "Embedding",
-    request_body(content = EmbedAllRequest, example = json!({ "inputs": ["A toller lures ducks."] })),
+    request_body(content = TextsRequest, example = json!({ "inputs": ["A toller lures ducks."] })),
     responses((status = 200, body = Vec<Vec<Vec<f32>>>), TeiFailures)
 )]
 pub(in crate::routes) async fn embed_all(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
-    Body(request): Body<EmbedAllRequest>,
+    Body(request): Body<TextsRequest>,
 ) -> Result<Response, Failure> {
-    let started = Instant::now();
-    let embedder = app.embedder()?;
-    let role = embedder.role(request.prompt_name.as_deref())?;
-    let inputs = request.inputs.checked(&app, "inputs")?;
-    let mut timing = Timing::new(started, inputs.characters());
-    let cut = cut(&app, request.truncate, request.truncation_direction);
-    let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
-    let lengths: Vec<usize> = tokens.iter().map(toller_tokenizer::Tokens::len).collect();
+    let Tokenized { embedder, role, tokens, mut timing } = request.tokenize(&app, deadline).await?;
+    let lengths: Vec<usize> = tokens.iter().map(Tokens::len).collect();
     let numbers = lengths.iter().sum::<usize>() * embedder.tower(role).state_dim();
     if numbers > MOST_NUMBERS {
         let message = format!(
@@ -130,17 +144,6 @@ fn of_tokens(states: &[f32], tokens: usize) -> Vec<&[f32]> {
     states.chunks_exact((states.len() / tokens.max(1)).max(1)).collect()
 }
 
-/// Texts to give weights to their terms.
-#[derive(Deserialize, ToSchema)]
-pub(in crate::routes) struct EmbedSparseRequest {
-    inputs: Input,
-    /// Whether texts that are too long are cut.
-    truncate: Option<bool>,
-    truncation_direction: Option<Direction>,
-    /// `query` or `passage`.
-    prompt_name: Option<String>,
-}
-
 /// A term of a text.
 #[derive(Serialize, ToSchema)]
 struct WeightedTerm {
@@ -155,21 +158,15 @@ struct WeightedTerm {
     post,
     path = "/embed_sparse",
     tag = "Embedding",
-    request_body(content = EmbedSparseRequest, example = json!({ "inputs": ["A toller lures ducks."] })),
+    request_body(content = TextsRequest, example = json!({ "inputs": ["A toller lures ducks."] })),
     responses((status = 200, body = Vec<Vec<WeightedTerm>>), TeiFailures)
 )]
 pub(in crate::routes) async fn embed_sparse(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
-    Body(request): Body<EmbedSparseRequest>,
+    Body(request): Body<TextsRequest>,
 ) -> Result<Response, Failure> {
-    let started = Instant::now();
-    let embedder = app.embedder()?;
-    let role = embedder.role(request.prompt_name.as_deref())?;
-    let inputs = request.inputs.checked(&app, "inputs")?;
-    let mut timing = Timing::new(started, inputs.characters());
-    let cut = cut(&app, request.truncate, request.truncation_direction);
-    let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
+    let Tokenized { embedder, role, tokens, mut timing } = request.tokenize(&app, deadline).await?;
     timing.tokenized(&app, ("embed", embedder.encoder().compute()), &tokens);
     let weights = timing.take(embedder.weigh(role, tokens, deadline).await?);
     let answer: Vec<Vec<WeightedTerm>> = weights.iter().map(|weights| weighted(weights)).collect();
