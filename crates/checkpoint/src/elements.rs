@@ -99,6 +99,22 @@ impl Strided {
         self
     }
 
+    /// One step along the first axis: a row of a matrix.
+    pub(crate) fn row(&self, row: usize) -> Result<Self, String> {
+        let size = self.shape.first().copied().unwrap_or_default();
+        let start =
+            self.strides.first().and_then(|stride| row.checked_mul(*stride)?.checked_add(self.offset));
+        match start {
+            Some(offset) if row < size => Ok(Self {
+                dtype: self.dtype,
+                shape: self.shape[1..].to_vec(),
+                strides: self.strides[1..].to_vec(),
+                offset,
+            }),
+            _ => Err(format!("there is no row {row} among {size}")),
+        }
+    }
+
     /// Checks that every element lies within `bytes` of data. A tensor with more elements than data (NumPy's
     /// and PyTorch's broadcasting, a stride of 0) is an error too: it would let a small file ask for any
     /// memory.
@@ -180,6 +196,9 @@ mod tests {
         assert_eq!(rows.transposed().gather(&data)?.as_ref(), [1, 4, 2, 5, 3, 6]);
         let columns = Strided::column_major(BYTE, vec![2, 3])?;
         assert_eq!(columns.gather(&data)?.as_ref(), [1, 3, 5, 2, 4, 6]);
+        assert_eq!(columns.row(1)?.gather(&data)?.as_ref(), [2, 4, 6]);
+        assert!(columns.row(2).is_err_and(|problem| problem == "there is no row 2 among 2"));
+        assert!(Strided::row_major(BYTE, vec![])?.row(0).is_err());
         let part = Strided::with_strides(BYTE, vec![2, 2], vec![3, 1], 1)?;
         assert_eq!(part.gather(&data)?.as_ref(), [2, 3, 5, 6]);
         let wide = Strided::row_major(Dtype::BF16, vec![3, 1])?.transposed();

@@ -40,6 +40,30 @@ enum Source {
     Memory(Tensor),
 }
 
+/// What is wrong with a tensor that training has destroyed.
+const NOT_FINITE: &str = "holds numbers that are not finite";
+
+impl Source {
+    fn shape(&self) -> &[usize] {
+        match self {
+            Self::File(tensor) => &tensor.layout.shape,
+            Self::Memory(tensor) => tensor.shape(),
+        }
+    }
+
+    /// A row of a matrix.
+    fn row(&self, row: usize) -> Result<Vec<f32>, String> {
+        match self {
+            Self::File(tensor) => tensor.row(row),
+            Self::Memory(tensor) => {
+                let rows = tensor.values().chunks_exact(tensor.shape()[1].max(1)).skip(row);
+                let mut rows = rows.map(<[f32]>::to_vec);
+                rows.next().ok_or_else(|| format!("there is no row {row} among {}", tensor.shape()[0]))
+            }
+        }
+    }
+}
+
 impl Parameters {
     /// Opens the weights of `folder`: safetensors before pickles, sharded or not.
     ///
@@ -114,6 +138,32 @@ impl Parameters {
         self.take(name, self.full_name(name), shape)
     }
 
+    /// Rows of the matrix `name` of the given shape as f32, in the order of `rows`. The others are not read.
+    ///
+    /// # Errors
+    /// As for [`Self::get`]; for a row that is not there.
+    pub fn rows(&self, name: &str, shape: [usize; 2], rows: &[usize]) -> Result<Tensor, ModelError> {
+        let full_name = self.full_name(name);
+        let source = self.tensors.get(&full_name).ok_or_else(|| self.missing(&full_name))?;
+        if source.shape() != shape {
+            return Err(ModelError::TensorShape {
+                name: full_name,
+                found: source.shape().to_vec(),
+                expected: shape.to_vec(),
+            });
+        }
+        let mut values = Vec::with_capacity(rows.len() * shape[1]);
+        for &row in rows {
+            let found = source.row(row).and_then(|found| match found.iter().all(|value| value.is_finite()) {
+                true => Ok(found),
+                false => Err(NOT_FINITE.to_owned()),
+            });
+            values.extend(found.map_err(|problem| broken(self.path_of(&full_name), &full_name, &problem))?);
+        }
+        self.taken.borrow_mut().insert(name.to_owned(), full_name);
+        Tensor::new(vec![rows.len(), shape[1]], values)
+    }
+
     /// The tensor that has this full name in the file.
     ///
     /// # Errors
@@ -165,11 +215,15 @@ impl Parameters {
         if tensor.values().chunks(1 << 10).all(finite) {
             return Ok(tensor);
         }
-        let path = match self.tensors.get(full_name) {
-            Some(Source::File(tensor)) => &*tensor.path,
-            _ => &*self.origin,
-        };
-        Err(broken(path, full_name, "holds numbers that are not finite"))
+        Err(broken(self.path_of(full_name), full_name, NOT_FINITE))
+    }
+
+    /// The file of a tensor, or where the tensors come from.
+    fn path_of(&self, full_name: &str) -> &Path {
+        match self.tensors.get(full_name) {
+            Some(Source::File(tensor)) => &tensor.path,
+            _ => &self.origin,
+        }
     }
 
     /// A tensor of any numbers.
@@ -211,12 +265,8 @@ impl Parameters {
         let taken = self.taken.borrow();
         let mut entries = Vec::new();
         for (name, full_name) in taken.iter() {
-            let shape = match self.tensors.get(full_name) {
-                Some(Source::File(tensor)) => &tensor.layout.shape,
-                Some(Source::Memory(tensor)) => tensor.shape(),
-                None => return Err(self.missing(full_name)),
-            };
-            entries.push(Entry { name, dtype: Dtype::F32, shape });
+            let source = self.tensors.get(full_name).ok_or_else(|| self.missing(full_name))?;
+            entries.push(Entry { name, dtype: Dtype::F32, shape: source.shape() });
         }
         safetensors::write(path, &entries, |name| self.load(&taken[name]))
     }
@@ -237,14 +287,8 @@ impl Parameters {
         let entries: Vec<Entry<'_>> = self
             .tensors
             .iter()
-            .filter_map(|(name, source)| {
-                let shape = match source {
-                    Source::Memory(tensor) => tensor.shape(),
-                    Source::File(tensor) if is_float(tensor.layout.dtype) => &tensor.layout.shape,
-                    Source::File(_) => return None,
-                };
-                Some(Entry { name, dtype: Dtype::F32, shape })
-            })
+            .filter(|(_, source)| !matches!(source, Source::File(tensor) if !is_float(tensor.layout.dtype)))
+            .map(|(name, source)| Entry { name, dtype: Dtype::F32, shape: source.shape() })
             .collect();
         safetensors::write(path, &entries, |name| match changed.get(name) {
             Some(tensor) => Ok(tensor.clone()),

@@ -143,6 +143,11 @@ impl MappedTensor {
         StoredTensor { layout: self.layout.clone(), data }
     }
 
+    /// A row of the tensor as f32.
+    pub(crate) fn row(&self, row: usize) -> Result<Vec<f32>, String> {
+        StoredTensor { layout: self.layout.row(row)?, ..self.stored() }.to_f32()
+    }
+
     /// The tensor as f32, without a copy if the file holds f32.
     pub(crate) fn to_f32(&self) -> Result<Tensor, String> {
         let in_order = self.layout.in_order().filter(|_| self.layout.dtype == Dtype::F32);

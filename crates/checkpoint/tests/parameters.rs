@@ -124,6 +124,29 @@ fn names_are_canonical_whatever_the_file_calls_them() {
 }
 
 #[test]
+fn rows_are_read_alone() {
+    let shape = [320, 32];
+    for form in ["tiny-bert", "tiny-bert-pickle", "tiny-bert-shards"] {
+        let parameters = open(&toller_testing::repository("tests/fixtures").join(form));
+        let all = parameters.get(WORDS, &shape).unwrap();
+        let rows = parameters.rows(WORDS, shape, &[319, 0, 7]).unwrap();
+        assert_eq!(rows.shape(), [3, 32], "{form}");
+        let expected: Vec<f32> =
+            [319, 0, 7].into_iter().flat_map(|row| all.values()[row * 32..][..32].to_vec()).collect();
+        assert_eq!(rows.values(), expected, "{form}");
+        let error = |rows| parameters.rows(WORDS, shape, rows).err().unwrap().to_string();
+        assert!(error(&[0, 320]).contains("no row 320 among 320"), "{}", error(&[320]));
+        assert!(matches!(parameters.rows(WORDS, [320, 16], &[0]), Err(ModelError::TensorShape { .. })));
+        assert!(matches!(parameters.rows("other", shape, &[0]), Err(ModelError::MissingTensor { .. })));
+    }
+    let values = vec![1.0, f32::NAN, 3.0, 4.0];
+    let parameters = in_memory(&[("m", Tensor::new(vec![2, 2], values).unwrap())]);
+    assert_eq!(parameters.rows("m", [2, 2], &[1, 1]).unwrap().values(), [3.0, 4.0, 3.0, 4.0]);
+    let error = |row| parameters.rows("m", [2, 2], &[row]).err().unwrap().to_string();
+    assert!(error(0).contains("not finite") && error(2).contains("no row 2"), "{} {}", error(0), error(2));
+}
+
+#[test]
 fn what_is_no_parameter_is_an_error() {
     let nan = Tensor::new(vec![2], vec![f32::NAN, 1.0]).unwrap();
     let large = Tensor::new(vec![2], vec![3e38, 3e38]).unwrap();

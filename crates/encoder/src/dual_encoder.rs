@@ -88,6 +88,9 @@ impl DualEncoder {
             if let Some((folder, _)) = layout.scores() {
                 return Err(EncoderError::Classifier { path: folder.join("config.json") });
             }
+            if layout.logit_score.is_some() {
+                return Err(EncoderError::Classifier { path: directory.join("modules.json") });
+            }
             if let Some(known) = known {
                 layout.complete(known, options.pooling.is_some(), directory)?;
             }

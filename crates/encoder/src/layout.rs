@@ -8,13 +8,13 @@ use serde_json::Value;
 use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_json, read_route, required_json};
 use toller_ir::{Role, UnknownName};
 use toller_nn::Pooling;
-use toller_tokenizer::{Tokenizer, TokenizerConfig, TokenizerError};
+use toller_tokenizer::{ChatSettings, ChatTemplate, Tokenizer, TokenizerConfig, TokenizerError};
 
 use crate::EncoderError;
 use crate::config::TransformerConfig;
 use crate::dual_encoder::prompt_names;
 use crate::masked_lm::Saturation;
-use crate::modules::{DenseConfig, Module, PoolingConfig, read_splade};
+use crate::modules::{DenseConfig, LogitScore, Module, PoolingConfig, read_splade};
 use crate::titles::TitleMode;
 
 /// How a text becomes a vector with this model.
@@ -28,6 +28,11 @@ pub(crate) struct Layout {
     pub(crate) pooling: Option<Vec<Pooling>>,
     /// How the weights of terms are made, if the model is a sparse encoder.
     pub(crate) splade: Option<Saturation>,
+    /// The tokens whose logits are the score, if the model is a language model that reranks.
+    pub(crate) logit_score: Option<LogitScore>,
+    /// Whether the model reads texts as messages of its chat template, where the files say so, and how.
+    pub(crate) reads_messages: Option<bool>,
+    pub(crate) chat: ChatSettings,
     /// Whether the model is only a weight for each term, in the folder `transformer`.
     pub(crate) has_static_weights: bool,
     /// Whether the prompt's tokens are pooled with the text's (`include_prompt`).
@@ -71,11 +76,24 @@ struct SentenceBertConfig {
     document_length: Option<usize>,
     do_lower_case: bool,
     query_expansion: Option<Value>,
-    /// What the transformer makes: `fill-mask` for the logits of a masked language model.
+    /// What the transformer makes: `fill-mask` for the logits of a masked language model, `text-generation`
+    /// for those of a causal one.
     transformer_task: Option<String>,
+    /// The kinds of input; `message` for texts in a chat template.
+    modality_config: Option<BTreeMap<String, Modality>>,
     /// Arguments of the tokenizer, by the kind of input.
     processing_kwargs: Option<BTreeMap<String, Value>>,
 }
+
+/// How one kind of input is read.
+#[derive(Deserialize)]
+struct Modality {
+    /// Of messages: `flat` where a content is a string, `structured` where it is a list of parts.
+    format: Option<String>,
+}
+
+/// Arguments of a chat template that its user takes and not the template, and that change the input.
+const OF_CHATS: [&str; 3] = ["max_length", "truncation", "restore_suffix"];
 
 /// Arguments of a tokenizer that change no vector.
 const HARMLESS: [&str; 3] = ["padding", "pad_to_multiple_of", "return_tensors"];
@@ -92,19 +110,50 @@ impl SentenceBertConfig {
                 return Err(ModelError::Config { path: path.to_owned(), problem: format!("{name} is 0") });
             }
         }
-        let arguments = config.processing_kwargs.iter().flatten();
+        let supported = "max_seq_length, query_length, document_length, do_lower_case";
+        match config.unknown() {
+            Some(what) => Err(ModelError::unsupported(path, what, supported)),
+            None => Ok(Some(config)),
+        }
+    }
+
+    /// A setting that changes inputs and is not known here.
+    fn unknown(&self) -> Option<String> {
+        let arguments = self.processing_kwargs.iter().flatten();
         let of_texts = arguments.filter(|(kind, _)| ["text", "common"].contains(&kind.as_str()));
-        let mut names =
-            of_texts.filter_map(|(_, values)| values.as_object()).flat_map(|values| values.keys());
-        let changed = match names.find(|name| !HARMLESS.contains(&name.as_str())) {
-            Some(name) => Some(format!("{name:?} in processing_kwargs")),
-            None => {
-                let expansion = config.query_expansion.as_ref().filter(|value| **value != Value::Bool(false));
-                expansion.map(|_| "query_expansion".to_owned())
+        let names = of_texts.filter_map(|(_, values)| values.as_object()).flat_map(|values| values.keys());
+        let of_chats = self.chat_variables().filter(|(name, _)| OF_CHATS.contains(&name.as_str()));
+        let mut names = names.chain(of_chats.map(|(name, _)| name));
+        if let Some(name) = names.find(|name| !HARMLESS.contains(&name.as_str())) {
+            return Some(format!("{name:?} in processing_kwargs"));
+        }
+        let expansion = self.query_expansion.as_ref().filter(|value| **value != Value::Bool(false));
+        expansion.map(|_| "query_expansion".to_owned())
+    }
+
+    /// The variables of the chat template, and other arguments next to them.
+    fn chat_variables(&self) -> impl Iterator<Item = (&String, &Value)> {
+        let arguments = self.processing_kwargs.iter().flatten();
+        let of_chats = arguments.filter(|(kind, _)| *kind == "chat_template");
+        of_chats.filter_map(|(_, values)| values.as_object()).flatten()
+    }
+
+    /// How the chat template is run.
+    fn chat(&self, path: &Path) -> Result<ChatSettings, ModelError> {
+        let modalities = self.modality_config.as_ref();
+        let format = modalities.and_then(|modalities| modalities.get("message")?.format.as_deref());
+        let has_parts = match format {
+            None | Some("auto") => None,
+            Some("flat") => Some(false),
+            Some("structured") => Some(true),
+            Some(other) => {
+                let what = format!("messages in the format {other:?}");
+                return Err(ModelError::unsupported(path, what, "flat, structured"));
             }
         };
-        let supported = "max_seq_length, query_length, document_length, do_lower_case";
-        changed.map_or(Ok(Some(config)), |what| Err(ModelError::unsupported(path, what, supported)))
+        let variables = self.chat_variables().filter(|(name, _)| !HARMLESS.contains(&name.as_str()));
+        let variables = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Ok(ChatSettings { has_parts, variables })
     }
 }
 
@@ -159,8 +208,9 @@ impl Layout {
                     layout.transformer = folder;
                     layout.has_static_weights = true;
                 }
+                "LogitScore" if index == 1 => layout.logit_score = Some(LogitScore::read(&folder)?),
                 "SpladePooling" if index == 1 => layout.splade = Some(read_splade(&folder)?),
-                "Pooling" if layout.pooling.is_none() => {
+                "Pooling" if layout.pooling.is_none() && layout.logit_score.is_none() => {
                     let config = PoolingConfig::read(&folder)?;
                     layout.pooling = Some(config.poolings);
                     layout.pools_prompt = config.pools_prompt;
@@ -187,7 +237,7 @@ impl Layout {
                     let what = format!("module {index} of type {:?}", entry.class);
                     let supported = "a Transformer, then Pooling, then any number of Dense, LayerNorm, \
                                      Normalize and Dropout; or an MLMTransformer and SpladePooling; or a \
-                                     SparseStaticEmbedding";
+                                     SparseStaticEmbedding; or a Transformer and a LogitScore";
                     let path = directory.join("modules.json");
                     return Err(ModelError::unsupported(path, what, supported).into());
                 }
@@ -195,7 +245,9 @@ impl Layout {
         }
         let mut sentence_bert = SentenceBertConfig::default();
         for name in SENTENCE_BERT_CONFIGS {
-            if let Some(config) = SentenceBertConfig::read(&layout.transformer.join(name))? {
+            let path = layout.transformer.join(name);
+            if let Some(config) = SentenceBertConfig::read(&path)? {
+                layout.chat = config.chat(&path)?;
                 sentence_bert = config;
                 break;
             }
@@ -207,6 +259,15 @@ impl Layout {
             let path = directory.join("modules.json");
             return Err(ModelError::unsupported(path, what, "an MLMTransformer and SpladePooling").into());
         }
+        if sentence_bert.transformer_task.as_deref() == Some("text-generation")
+            && layout.logit_score.is_none()
+        {
+            let what = "a language model without a module that makes a score of its logits";
+            let path = directory.join("modules.json");
+            return Err(ModelError::unsupported(path, what, "a Transformer and a LogitScore").into());
+        }
+        let modalities = sentence_bert.modality_config.as_ref();
+        layout.reads_messages = modalities.map(|modalities| modalities.contains_key("message"));
         layout.max_length = sentence_bert.max_seq_length;
         layout.query_length = sentence_bert.query_length;
         layout.document_length = sentence_bert.document_length;
@@ -240,6 +301,9 @@ impl Layout {
             transformer: directory.to_owned(),
             pooling: None,
             splade: None,
+            logit_score: None,
+            reads_messages: None,
+            chat: ChatSettings::default(),
             has_static_weights: false,
             pools_prompt: true,
             pooled_width: None,
@@ -318,6 +382,14 @@ impl Layout {
             Module::Dense { folder, config } if config.gives_scores => Some((folder, config)),
             _ => None,
         }
+    }
+
+    /// The chat template of the tokenizer's folder, unless the files say that the model reads no messages.
+    pub(crate) fn chat_template(&self) -> Result<Option<ChatTemplate>, TokenizerError> {
+        if self.reads_messages == Some(false) {
+            return Ok(None);
+        }
+        ChatTemplate::read(&self.transformer, &TokenizerConfig::read(&self.transformer)?, &self.chat)
     }
 
     /// The prompt under the first of these names that the model has. As in sentence-transformers, its default

@@ -31,7 +31,7 @@ mod windows;
 pub use class::Class;
 pub use compute::Compute;
 pub use config::NewPrefix;
-pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, NewHead, ScoreActivation};
+pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, NewHead, PairText, ScoreActivation};
 pub use dual_encoder::{DualEncoder, LoadOptions, prompt_names};
 pub use error::{Contradiction, EncoderError};
 pub use input::{TextInput, TitleTypes};

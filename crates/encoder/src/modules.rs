@@ -155,6 +155,22 @@ impl PoolingConfig {
     }
 }
 
+/// sentence-transformers' LogitScore module: the logit of a token that says yes after the input, less that of
+/// one that says no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct LogitScore {
+    #[serde(rename = "true_token_id")]
+    pub(crate) yes: u32,
+    #[serde(rename = "false_token_id")]
+    pub(crate) no: Option<u32>,
+}
+
+impl LogitScore {
+    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
+        required_json(&folder.join("config.json"))
+    }
+}
+
 /// `config.json` of sentence-transformers' SpladePooling module.
 #[derive(Deserialize)]
 struct RawSplade {

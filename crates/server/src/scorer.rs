@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use toller_encoder::{CrossEncoder, EncoderError};
+use toller_encoder::{CrossEncoder, EncoderError, PairText};
 use toller_engine::Engine;
 use toller_pipeline::rerank::Stop;
-use toller_tokenizer::{TokenizedText, Tokens};
+use toller_tokenizer::Tokens;
 
 use crate::ServerError;
 use crate::embedder::{capacity, check_finite};
@@ -75,7 +75,7 @@ impl Classified {
 }
 
 /// The tokens of the first text of a pair, which is cut if it would leave no room for the second, and may be.
-fn first(model: &CrossEncoder, text: &str, cut: Cut) -> Result<TokenizedText, EncoderError> {
+fn first(model: &CrossEncoder, text: &str, cut: Cut) -> Result<PairText, EncoderError> {
     if cut.truncate { model.tokenize_query_cut(text) } else { model.tokenize_query(text) }
 }
 
@@ -115,9 +115,9 @@ impl Scorer {
             let pair = |text: &String| {
                 let mut text = model.tokenize(text)?;
                 if let Some(most) = text_tokens {
-                    text = model.tokenizer().shorten(&text, most);
+                    text = model.shorten(&text, most)?;
                 }
-                Ok::<_, EncoderError>((model.pair(&query, &text)?, model.cuts_pair(&query, &text)))
+                model.pair_cut(&query, &text)
             };
             let pairs = texts.iter().zip(0..);
             pairs.map(|(text, place)| cut.check(place, model.max_length(), pair(text))).collect()
@@ -139,10 +139,10 @@ impl Scorer {
         on_texts(inputs.iter().map(Classified::bytes).sum(), move || {
             let model = this.model();
             let tokens = |input: &Classified| match input {
-                Classified::Text(text) => Ok(model.tokenizer().encode_cut(text, cut.side)?),
+                Classified::Text(text) => model.tokenize_alone(text, cut.side),
                 Classified::Pair(one, other) => {
                     let [one, other] = [first(model, one, cut)?, model.tokenize(other)?];
-                    Ok((model.pair(&one, &other)?, model.cuts_pair(&one, &other)))
+                    model.pair_cut(&one, &other)
                 }
             };
             let inputs = inputs.iter().zip(0..);

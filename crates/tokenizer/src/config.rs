@@ -173,6 +173,19 @@ impl TokenizerConfig {
         true
     }
 
+    /// The chat template: the only one, or the default one of several by name.
+    pub(super) fn chat_template(&self) -> Option<&str> {
+        let found = self.other.get("chat_template")?;
+        let is_default = |entry: &&Value| entry["name"] == "default";
+        let named = || found.as_array()?.iter().find(is_default)?["template"].as_str();
+        found.as_str().or_else(named)
+    }
+
+    /// The text of the special token of a role, where the configuration has one.
+    pub(super) fn content_of(&self, role: &str) -> Option<String> {
+        Some(added_token(self.other.get(role)?, true)?.content)
+    }
+
     /// A special token, written as a string or as an object with its flags.
     pub(super) fn special(&self, role: &str, default: &str) -> AddedToken {
         let written = self.other.get(role).and_then(|value| added_token(value, true));

@@ -28,6 +28,12 @@ pub enum TokenizerError {
         /// The tokens of an input, special tokens included.
         max_length: usize,
     },
+    /// One text where a chat template needs two.
+    #[error("the model reads a query and a passage in a chat template, and not one text")]
+    NoPair,
+    /// A text that was read for another model.
+    #[error("the text was read for pairs of another model")]
+    OfAnotherModel,
 }
 
 impl From<FileError> for TokenizerError {
@@ -44,6 +50,8 @@ impl Explain for TokenizerError {
                 let both = Setting::Truncation.to("longest_first");
                 remedy!("cut both texts with {}, or raise {}", both, Setting::MaxLength)
             }
+            Self::NoPair => "give pairs of texts".into(),
+            Self::OfAnotherModel => return None,
             Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
             Self::Tokenizer(_) => {
                 "the tokenizer does not fit its vocabulary: download the model again, or correct tokenizer.json"

@@ -75,6 +75,13 @@ impl Tokenizer {
         Ok((0..found.len()).map(token).collect())
     }
 
+    /// The bytes of a text that each of its tokens stands for: `[tokens]`. Ranges may overlap where several
+    /// tokens make a character.
+    pub fn places(&self, text: &str) -> Result<Vec<Range<usize>>, TokenizerError> {
+        let found = self.inner.encode(text, false).map_err(library_error)?;
+        Ok(found.get_offsets().iter().map(|&(start, end)| start..end).collect())
+    }
+
     /// The text of tokens.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<String, TokenizerError> {
         self.inner.decode(ids, skip_special_tokens).map_err(library_error)

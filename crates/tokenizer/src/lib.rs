@@ -1,6 +1,7 @@
 //! From text to token ids, as with Hugging Face's tokenizers.
 
 mod byte_pairs;
+mod chat;
 mod config;
 mod error;
 mod inspect;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use tokenizers::normalizers::{Lowercase, Sequence};
 use tokenizers::{NormalizerWrapper, TruncationDirection};
 
+pub use self::chat::{ChatSettings, ChatTemplate, Message};
 pub use self::config::TokenizerConfig;
 pub use self::error::TokenizerError;
 pub use self::inspect::{Side, TokenInText};
@@ -209,6 +211,16 @@ impl Tokenizer {
     /// Tokens of a text as a whole input, special tokens included, and the place of the first one in it.
     pub fn wrap(&self, ids: &[u32]) -> (Tokens, usize) {
         (self.template.compose(ids), self.template.before())
+    }
+
+    /// The id of the token of this name.
+    pub fn id_of(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
+    /// The name of the token of this id.
+    pub fn name_of(&self, id: u32) -> Option<String> {
+        self.inner.id_to_token(id)
     }
 
     /// The names of all tokens by id, if the tokenizer is BERT's.

@@ -18,7 +18,8 @@ named! {
 impl PairTruncation {
     /// How many tokens are kept of texts of `first` and `second` tokens, so that both together have at most
     /// `room`. `None` if the first leaves no room for the second.
-    pub(super) fn lengths(self, first: usize, second: usize, room: usize) -> Option<(usize, usize)> {
+    #[must_use]
+    pub fn lengths(self, first: usize, second: usize, room: usize) -> Option<(usize, usize)> {
         if first + second <= room {
             return Some((first, second));
         }

@@ -138,6 +138,7 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
         projection: projection.filter(|projection| projection.dim > 0),
         prefix: None,
         is_classifier: false,
+        is_language_model: false,
         classifies_tokens: false,
     })
 }

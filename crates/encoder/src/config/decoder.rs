@@ -178,6 +178,7 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
         projection: None,
         prefix: None,
         is_classifier: false,
+        is_language_model: false,
         classifies_tokens: false,
     })
 }

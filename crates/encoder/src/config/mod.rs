@@ -164,6 +164,8 @@ pub(crate) struct TransformerConfig {
     pub(crate) projection: Option<Projection>,
     /// Whether the weights belong to a cross-encoder or another classifier of texts.
     pub(crate) is_classifier: bool,
+    /// Whether the weights belong to a language model, which predicts the next token.
+    pub(crate) is_language_model: bool,
     /// Whether the weights belong to a classifier of tokens.
     pub(crate) classifies_tokens: bool,
 }
@@ -243,6 +245,7 @@ impl TransformerConfig {
         let architectures = common.architectures.unwrap_or_default();
         let ends = |ending: &str| architectures.iter().any(|name| name.ends_with(ending));
         config.is_classifier = ends("ForSequenceClassification");
+        config.is_language_model = ends("ForCausalLM");
         config.classifies_tokens = ends("ForTokenClassification");
         config.check()?;
         Ok(config)
@@ -326,6 +329,7 @@ impl TransformerConfig {
             names: _,
             other_names: _,
             is_classifier: _,
+            is_language_model: _,
             classifies_tokens: _,
             // Shapes of tensors, or whether they are there.
             vocabulary: _,

@@ -124,6 +124,7 @@ pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
         projection: None,
         prefix: None,
         is_classifier: false,
+        is_language_model: false,
         classifies_tokens: false,
     })
 }

@@ -153,6 +153,7 @@ fn read_original(text: &str) -> Result<TransformerConfig, Refusal> {
         projection: None,
         prefix: None,
         is_classifier: false,
+        is_language_model: false,
         classifies_tokens: false,
     })
 }
@@ -190,6 +191,7 @@ fn read_native(text: &str) -> Result<TransformerConfig, Refusal> {
         projection: None,
         prefix: None,
         is_classifier: false,
+        is_language_model: false,
         classifies_tokens: false,
     })
 }

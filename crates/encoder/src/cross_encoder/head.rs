@@ -4,7 +4,6 @@ use std::path::Path;
 
 use toller_checkpoint::{Fingerprint, ModelError, ModelType, Parameters, Tensor};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
-use toller_tokenizer::Tokenizer;
 
 use super::config::ClassifierConfig;
 use super::{ClassifierPlan, FoundHead};
@@ -94,12 +93,12 @@ impl ClassifierHead {
     /// one that is not the padding token.
     pub(super) fn check_last_of_pairs(
         &self,
-        tokenizer: &Tokenizer,
+        last: Option<u32>,
         classifier: &ClassifierConfig,
         config_path: &Path,
     ) -> Result<(), ModelError> {
         let pad = classifier.pad.filter(|_| self.pooling == Pooling::LastToken);
-        if pad.is_none() || pad != tokenizer.last_of_pairs() {
+        if pad.is_none() || pad != last {
             return Ok(());
         }
         let what = "a classifier of the last token, whose inputs end in the padding token (pad_token_id)";

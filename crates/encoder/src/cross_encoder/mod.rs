@@ -1,8 +1,11 @@
 //! Cross-encoders: a query and a passage, read together, to a score (Nogueira and Cho 2019).
 
+mod answer_head;
 mod config;
 mod head;
 mod module_head;
+mod pair_chat;
+mod pair_input;
 mod score;
 
 use std::ops::ControlFlow;
@@ -10,11 +13,15 @@ use std::path::{Path, PathBuf};
 
 use toller_checkpoint::{Fingerprint, ModelError};
 use toller_nn::{Backend, Precision, Work};
-use toller_tokenizer::{PairTruncation, TokenizedText, Tokenizer, Tokens};
+use toller_tokenizer::{PairTruncation, Side, Tokenizer, TokenizerError, Tokens};
 
+use self::answer_head::AnswerHead;
 pub(crate) use self::config::ClassifierConfig;
 use self::head::ClassifierHead;
 use self::module_head::ModuleHead;
+use self::pair_chat::PairChat;
+use self::pair_input::PairInput;
+pub use self::pair_input::PairText;
 pub use self::score::ScoreActivation;
 pub(crate) use self::score::Scoring;
 use crate::batch::by_budget;
@@ -24,7 +31,6 @@ use crate::config::TransformerConfig;
 use crate::layout::Layout;
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
 use crate::reference::ReferenceCrossEncoder;
-use crate::windows::windows;
 use crate::{EncoderError, Role};
 
 /// How to load a cross-encoder.
@@ -39,7 +45,8 @@ pub struct CrossEncoderOptions {
     /// How the logits become a score. By default the logit for a model of one label, and the softmax's share
     /// of the label for a model of several.
     pub activation: Option<ScoreActivation>,
-    /// Put this before every query instead of the model's own default prompt.
+    /// Put this before every query instead of the model's own default prompt. A model that reads a chat
+    /// template has it as the message of the system, its instruction.
     pub prompt: Option<String>,
     /// Give the model, if it has no classifier, a new one to train. Of sentence-transformers' layout, only
     /// the transformer is taken then.
@@ -80,10 +87,7 @@ pub struct NewHead {
 /// # }
 /// ```
 pub struct CrossEncoder {
-    tokenizer: Tokenizer,
-    truncation: PairTruncation,
-    /// Put before every query.
-    prompt: String,
+    input: PairInput,
     network: Box<dyn Encode>,
     plan: ClassifierPlan,
     labels: Vec<String>,
@@ -99,6 +103,7 @@ pub struct CrossEncoder {
 
 /// The plan of a head, before its weights are loaded.
 enum HeadPlan {
+    Answer(AnswerHead),
     Classifier(ClassifierHead),
     Modules(ModuleHead),
 }
@@ -123,6 +128,9 @@ impl Plan for ClassifierPlan {
     ) -> Result<(Network<B>, FoundHead), EncoderError> {
         Network::load(backend, &self.folder, &self.config, fingerprint, |backend, parameters, fingerprint| {
             match &self.head {
+                HeadPlan::Answer(head) => {
+                    head.load(backend, &self.config, &self.folder, parameters, fingerprint)
+                }
                 HeadPlan::Classifier(head) => head.load(backend, self, parameters, fingerprint),
                 HeadPlan::Modules(head) => head.load(backend, &self.config, &parameters, fingerprint),
             }
@@ -141,8 +149,8 @@ pub(crate) struct FoundHead {
 }
 
 impl CrossEncoder {
-    /// Loads a model directory: sentence-transformers' CrossEncoder, or a sequence classifier of
-    /// transformers.
+    /// Loads a model directory: sentence-transformers' CrossEncoder, a sequence classifier of transformers, or
+    /// a language model whose chat template has a place for a query and a passage.
     ///
     /// # Errors
     /// When a file is missing or broken, the model has no classification head and is to have no new one, or
@@ -176,44 +184,51 @@ impl CrossEncoder {
             let supported = "cross-encoders: ...ForSequenceClassification";
             return Err(ModelError::unsupported(config_path, what, supported).into());
         }
+        let reranks = layout.logit_score.is_some()
+            || (layout.is_plain && config.is_language_model && new_head.is_none());
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.value("kind", b"cross-encoder");
+        config.fingerprint(&mut fingerprint);
+        let tokenizer = layout.tokenizer(options.max_length, &config, &mut fingerprint)?;
+        let prompt = options.prompt.as_deref().or(layout.prompt_by_default()).unwrap_or_default().to_owned();
+        let chat = chat_of(&layout, reranks, &prompt, &tokenizer)?;
+        let input = match chat {
+            Some(chat) => PairInput::of_chat(tokenizer, options.truncation, prompt, chat),
+            None => PairInput::joined(tokenizer, options.truncation, prompt)?,
+        };
+        let (token_type, token_types) = (input.largest_token_type(), config.token_types);
+        if token_types > 0 && token_type as usize >= token_types {
+            return Err(EncoderError::TokenType { folder: folder.clone(), token_type, token_types });
+        }
+        input.fingerprint(&mut fingerprint);
         let mut classifier = ClassifierConfig::read(&config_path)?;
-        if let Some(modules) = &modules {
+        let head = if reranks {
+            let head = match layout.logit_score {
+                Some(score) => AnswerHead::new(score, &config, &config_path)?,
+                None => AnswerHead::by_default(&input.tokenizer, &config, &config_path)?,
+            };
+            classifier.labels = vec![head.label(&input.tokenizer)];
+            HeadPlan::Answer(head)
+        } else if let Some(modules) = modules {
             let labels = modules.labels();
             if !(1..=usize::from(u16::MAX)).contains(&labels) {
                 let (path, problem) = (directory.join("modules.json"), format!("{labels} labels"));
                 return Err(ModelError::Config { path, problem }.into());
             }
             classifier = classifier.with_new_labels(labels);
-        }
+            HeadPlan::Modules(modules)
+        } else {
+            if let Some(new_head) = new_head {
+                classifier = classifier.with_new_labels(new_head.labels);
+            }
+            let head = ClassifierHead::new(&config, &classifier, &config_path)?;
+            head.check_last_of_pairs(input.last(), &classifier, &config_path)?;
+            HeadPlan::Classifier(head)
+        };
         if let Some(class) = &layout.activation_class {
             classifier.activation_class = Some(class.clone());
         }
-        if let Some(new_head) = new_head {
-            classifier = classifier.with_new_labels(new_head.labels);
-        }
         let scoring = Scoring::new(&classifier, options, &config_path)?;
-
-        let mut fingerprint = Fingerprint::new();
-        fingerprint.value("kind", b"cross-encoder");
-        config.fingerprint(&mut fingerprint);
-        let tokenizer = layout.tokenizer(options.max_length, &config, &mut fingerprint)?;
-        tokenizer.check_pairs()?;
-        let (token_type, token_types) = (tokenizer.largest_token_type(), config.token_types);
-        if token_types > 0 && token_type as usize >= token_types {
-            return Err(EncoderError::TokenType { folder: folder.clone(), token_type, token_types });
-        }
-        let prompt = options.prompt.as_deref().or(layout.prompt_by_default()).unwrap_or_default().to_owned();
-        if !prompt.is_empty() {
-            fingerprint.value("prompt", prompt.as_bytes());
-        }
-        let head = match modules {
-            Some(modules) => HeadPlan::Modules(modules),
-            None => {
-                let head = ClassifierHead::new(&config, &classifier, &config_path)?;
-                head.check_last_of_pairs(&tokenizer, &classifier, &config_path)?;
-                HeadPlan::Classifier(head)
-            }
-        };
         let labels = classifier.labels.len();
         let architecture = new_head
             .map(|_| Architecture::of(config.model_type, "a new classifier for a model", &config_path))
@@ -227,9 +242,7 @@ impl CrossEncoder {
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
             network,
             plan,
-            tokenizer,
-            truncation: options.truncation,
-            prompt,
+            input,
             labels: classifier.labels,
             unexpected_tensors,
             new_class: architecture.map(|architecture| Class {
@@ -244,8 +257,8 @@ impl CrossEncoder {
         })
     }
 
-    /// Whether a model directory is a cross-encoder: a classifier that no module follows, or a transformer
-    /// whose last module makes scores.
+    /// Whether a model directory is a cross-encoder: a classifier that no module follows, a transformer whose
+    /// last module makes scores, or a language model whose chat template names a query and a document.
     ///
     /// # Errors
     /// When its configuration cannot be read.
@@ -256,10 +269,13 @@ impl CrossEncoder {
             // Two towers, or an error that loading explains.
             return Ok(false);
         }
-        if layout.scores().is_some() {
+        if layout.scores().is_some() || layout.logit_score.is_some() {
             return Ok(true);
         }
         let config = TransformerConfig::read(&config_path)?;
+        if layout.is_plain && config.is_language_model {
+            return Ok(layout.chat_template()?.is_some_and(|template| PairChat::is_named_in(&template)));
+        }
         Ok(config.is_classifier && layout.pooling.is_none() && layout.modules.is_empty())
     }
 
@@ -307,20 +323,20 @@ impl CrossEncoder {
     /// Pairs are truncated to this many tokens, special tokens included.
     #[must_use]
     pub fn max_length(&self) -> usize {
-        self.tokenizer.max_length()
+        self.input.tokenizer.max_length()
     }
 
     /// Which text is cut when a pair is too long.
     #[must_use]
     pub fn truncation(&self) -> PairTruncation {
-        self.truncation
+        self.input.truncation
     }
 
-    /// The text before every query: the model's own default prompt, or the one that was asked for. May be
-    /// empty.
+    /// The text before every query, or the instruction in a chat template: the model's own default prompt, or
+    /// the one that was asked for. May be empty.
     #[must_use]
     pub fn prompt(&self) -> &str {
-        &self.prompt
+        self.input.prompt()
     }
 
     /// Identifies the model by what determines its logits: weights, tokenizer, architecture and prompt. The
@@ -335,9 +351,10 @@ impl CrossEncoder {
     /// program.
     #[must_use]
     pub fn score_fingerprint(&self) -> String {
-        let Self { fingerprint, truncation, scoring, .. } = self;
+        let Self { fingerprint, scoring, .. } = self;
         let dtype = self.compute.name_of(self.dtype);
-        let (max_length, version) = (self.max_length(), env!("CARGO_PKG_VERSION"));
+        let (max_length, truncation) = (self.max_length(), self.truncation());
+        let version = env!("CARGO_PKG_VERSION");
         format!("{fingerprint} {max_length} {truncation} {scoring:?} {dtype} {version}")
     }
 
@@ -353,23 +370,20 @@ impl CrossEncoder {
         self.batch_tokens
     }
 
-    /// The tokens of a passage, for any number of pairs.
+    /// Reads a passage, for any number of pairs.
     ///
     /// # Errors
     /// When the tokenizer fails.
-    pub fn tokenize(&self, text: &str) -> Result<TokenizedText, EncoderError> {
-        Ok(self.tokenizer.tokenize(text, self.truncation)?)
+    pub fn tokenize(&self, text: &str) -> Result<PairText, EncoderError> {
+        Ok(self.input.passage(text)?)
     }
 
     /// The same for a query, after the prompt.
     ///
     /// # Errors
     /// When the tokenizer fails.
-    pub fn tokenize_query(&self, query: &str) -> Result<TokenizedText, EncoderError> {
-        if self.prompt.is_empty() {
-            return self.tokenize(query);
-        }
-        self.tokenize(&format!("{}{query}", self.prompt))
+    pub fn tokenize_query(&self, query: &str) -> Result<PairText, EncoderError> {
+        Ok(self.input.query(query)?)
     }
 
     /// The same for a query, which is cut to half of the room if it would leave no room for a passage and
@@ -377,17 +391,13 @@ impl CrossEncoder {
     ///
     /// # Errors
     /// As [`Self::tokenize_query`].
-    pub fn tokenize_query_cut(&self, query: &str) -> Result<TokenizedText, EncoderError> {
-        let tokens = self.tokenize_query(query)?;
-        Ok(match self.truncation {
-            PairTruncation::OnlySecond => self.tokenizer.leave_room(tokens)?,
-            PairTruncation::LongestFirst => tokens,
-        })
+    pub fn tokenize_query_cut(&self, query: &str) -> Result<PairText, EncoderError> {
+        Ok(self.input.query_cut(query)?)
     }
 
-    /// The tokens of a passage in windows of `length` tokens. Each window begins `stride` tokens after the
-    /// one before, and the last one ends with the passage. A passage of at most `length` tokens is one
-    /// window. `length` and `stride` are at least 1.
+    /// A passage in windows of `length` tokens. Each window begins `stride` tokens after the one before, and
+    /// the last one ends with the passage. A passage of at most `length` tokens is one window. `length` and
+    /// `stride` are at least 1.
     ///
     /// # Errors
     /// When the tokenizer fails.
@@ -396,40 +406,56 @@ impl CrossEncoder {
         text: &str,
         length: usize,
         stride: usize,
-    ) -> Result<Vec<TokenizedText>, EncoderError> {
-        let ids = self.tokenizer.all_ids(text)?;
-        Ok(windows(ids.len(), length, stride).map(|window| ids[window].to_vec().into()).collect())
+    ) -> Result<Vec<PairText>, EncoderError> {
+        Ok(self.input.windows(text, length, stride)?)
     }
 
-    /// The tokens of a pair of tokenized texts, truncated, special tokens included: those that the tokenizer
-    /// makes of both texts at once.
+    /// At most this many tokens of a passage.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn shorten(&self, passage: &PairText, tokens: usize) -> Result<PairText, EncoderError> {
+        Ok(self.input.shorten(passage, tokens)?)
+    }
+
+    /// The tokens of a pair of texts, truncated, special tokens included: those that the tokenizer makes of
+    /// both texts at once, or of the text that the chat template makes of them.
     ///
     /// # Errors
     /// [`toller_tokenizer::TokenizerError::FirstTextTooLong`] if the query leaves no room for the passage:
     /// only the passage may be truncated.
-    pub fn pair(&self, query: &TokenizedText, passage: &TokenizedText) -> Result<Tokens, EncoderError> {
-        Ok(self.tokenizer.compose_pair(query, passage, self.truncation)?)
+    pub fn pair(&self, query: &PairText, passage: &PairText) -> Result<Tokens, EncoderError> {
+        Ok(self.pair_cut(query, passage)?.0)
+    }
+
+    /// The same, and whether a text was cut.
+    ///
+    /// # Errors
+    /// As [`Self::pair`].
+    pub fn pair_cut(&self, query: &PairText, passage: &PairText) -> Result<(Tokens, bool), EncoderError> {
+        Ok(self.input.pair(query, passage)?)
     }
 
     /// Refuses a query that leaves no room for a passage, where only passages are cut.
     ///
     /// # Errors
     /// [`toller_tokenizer::TokenizerError::FirstTextTooLong`].
-    pub fn check_room(&self, query: &TokenizedText) -> Result<(), EncoderError> {
-        let any = vec![0; self.max_length()].into();
-        self.pair(query, &any).map(drop)
+    pub fn check_room(&self, query: &PairText) -> Result<(), EncoderError> {
+        Ok(self.input.check_room(query)?)
     }
 
-    /// Whether a pair of tokenized texts is too long, so that it is cut.
-    #[must_use]
-    pub fn cuts_pair(&self, query: &TokenizedText, passage: &TokenizedText) -> bool {
-        self.tokenizer.cuts_pair(query, passage)
+    /// The tokens of one text, as a classifier of texts reads it, cut on `side`, and whether it was cut.
+    ///
+    /// # Errors
+    /// When the tokenizer fails, and for a model that reads pairs in a chat template.
+    pub fn tokenize_alone(&self, text: &str, side: Option<Side>) -> Result<(Tokens, bool), EncoderError> {
+        Ok(self.input.single(text, side)?)
     }
 
     /// The tokenizer.
     #[must_use]
     pub fn tokenizer(&self) -> &Tokenizer {
-        &self.tokenizer
+        &self.input.tokenizer
     }
 
     /// Where the model computes.
@@ -508,5 +534,33 @@ impl CrossEncoder {
     #[must_use]
     pub fn shares_of(&self, logits: &[f32]) -> Vec<f32> {
         logits.chunks_exact(self.labels.len()).map(|logits| self.scoring.share(logits)).collect()
+    }
+}
+
+/// The chat template that a model's pairs are written in, if there is one.
+///
+/// A language model that reranks has one, unless its files say that it reads plain texts. A classifier has
+/// one if its files say so or, where they say nothing, if the template names the roles of a pair: a tokenizer
+/// may have the template of another model.
+fn chat_of(
+    layout: &Layout,
+    reranks: bool,
+    prompt: &str,
+    tokenizer: &Tokenizer,
+) -> Result<Option<PairChat>, TokenizerError> {
+    let template = layout.chat_template();
+    let template = if reranks || layout.reads_messages == Some(true) {
+        template?
+    } else {
+        template.ok().flatten().filter(PairChat::is_named_in)
+    };
+    match template {
+        Some(template) => Ok(Some(PairChat::new(template, prompt.to_owned(), tokenizer)?)),
+        None if reranks && layout.logit_score.is_none() => {
+            let what = "a language model without a chat template as a reranker";
+            let path = layout.transformer.join("tokenizer_config.json");
+            Err(ModelError::unsupported(path, what, "a chat template with a query and a document").into())
+        }
+        None => Ok(None),
     }
 }

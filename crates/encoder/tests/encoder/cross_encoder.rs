@@ -34,7 +34,7 @@ fn cases(folder: &Path) -> Vec<Case> {
     lines(&folder.join("expected.jsonl"))
 }
 
-fn check(folder: &Path, options: &CrossEncoderOptions) {
+pub(crate) fn check(folder: &Path, options: &CrossEncoderOptions) {
     let model = CrossEncoder::load(folder, options).unwrap();
     assert!(model.unexpected_tensors().is_empty(), "{:?}", model.unexpected_tensors());
     let cases = cases(folder);

@@ -151,6 +151,9 @@ fn cross_encoders_of_every_head() {
     for name in ["bert", "distilbert", "electra", "modernbert-cls", "modernbert-mean", "qwen3", "roberta"] {
         check_cross(&fixture("cross-encoders").join(name));
     }
+    for name in ["llama-parts", "qwen2-one-answer", "qwen3-classifier", "qwen3-plain"] {
+        check_cross(&fixture("rerankers").join(name));
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod gpu;
 mod layouts;
 mod pairs;
 mod prefix;
+mod rerankers;
 mod sparse;
 mod token_classifier;
 mod tokenizer_flags;

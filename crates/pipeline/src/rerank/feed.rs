@@ -5,9 +5,10 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use crossbeam_channel::Sender;
+use toller_encoder::PairText;
 use toller_ir::Passage;
 use toller_texts::Texts;
-use toller_tokenizer::{TokenizedText, Tokens};
+use toller_tokenizer::Tokens;
 
 use super::cache::{PairKey, ScoreCache};
 use super::error::RerankError;
@@ -92,7 +93,7 @@ impl<'a> Feeder<'a> {
         let mut passages = self.passages(window, fingerprint)?;
         let (mut known, mut empty) = (Vec::new(), Vec::new());
         for &(query, documents) in window {
-            let mut query_tokens: Option<TokenizedText> = None;
+            let mut query_tokens: Option<PairText> = None;
             for &(document, to) in documents {
                 // Documents without a text were refused or left out before.
                 let Some(WindowPassage { text, tokens }) = passages.get_mut(document) else { continue };

@@ -1,7 +1,7 @@
 //! One model, from texts to the score of a pair.
 
-use toller_encoder::{CrossEncoder, EncoderError};
-use toller_tokenizer::{TokenizedText, Tokens};
+use toller_encoder::{CrossEncoder, EncoderError, PairText};
+use toller_tokenizer::Tokens;
 
 use super::options::{Aggregate, PassageWindows, RerankOptions};
 use crate::encode::tokenizers;
@@ -14,7 +14,7 @@ pub(super) struct Scorer<'a> {
 }
 
 /// The tokens of a passage: one text, or its windows.
-pub(super) type PassageTokens = Vec<TokenizedText>;
+pub(super) type PassageTokens = Vec<PairText>;
 
 impl<'a> Scorer<'a> {
     pub(super) fn new(model: &'a CrossEncoder, options: &RerankOptions) -> Self {
@@ -43,7 +43,7 @@ impl<'a> Scorer<'a> {
         tokenizers(self.model.work().uses_threads, threads)
     }
 
-    pub(super) fn query(&self, text: &str) -> Result<TokenizedText, EncoderError> {
+    pub(super) fn query(&self, text: &str) -> Result<PairText, EncoderError> {
         if self.cut_queries { self.model.tokenize_query_cut(text) } else { self.model.tokenize_query(text) }
     }
 
@@ -68,7 +68,7 @@ impl<'a> Scorer<'a> {
     /// The inputs of the model for a pair: one, or one for each window of the passage.
     pub(super) fn pair(
         &self,
-        query: &TokenizedText,
+        query: &PairText,
         passage: &PassageTokens,
     ) -> Result<Vec<Tokens>, EncoderError> {
         passage.iter().map(|window| self.model.pair(query, window)).collect()

@@ -69,7 +69,7 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let (machine, dtype) = (model.compute().device(), model.dtype());
     let budget = args.options.time.budget(MIN_ROUNDS);
     let limit = MatrixLimit::measure(model.compute(), args.cross_encoder.compute.device, &budget)?;
-    let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
+    let words = Words::new(|text| Ok(model.tokenizer().all_ids(text)?.len()))?;
     let depths = ascending(&args.depths);
     let deepest = depths.last().copied().unwrap_or(0).max(LATENCY_DEPTH);
 

@@ -1,0 +1,231 @@
+//! Language models as rerankers, and chat templates, against sentence-transformers in float64.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, PairText};
+use toller_tokenizer::{PairTruncation, Tokens};
+
+use crate::common::Copy;
+use crate::cross_encoder::check;
+
+const ALL: [&str; 5] =
+    ["llama-parts", "qwen2-one-answer", "qwen3-classifier", "qwen3-modules", "qwen3-plain"];
+
+fn fixture(name: &str) -> PathBuf {
+    toller_testing::repository("tests/fixtures/rerankers").join(name)
+}
+
+fn load(name: &str, options: &CrossEncoderOptions) -> CrossEncoder {
+    CrossEncoder::load(&fixture(name), options).unwrap()
+}
+
+fn error(copy: &Copy) -> String {
+    CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).err().unwrap().to_string()
+}
+
+/// A copy of a model with another chat template.
+fn with_template(name: &str, template: &str) -> Copy {
+    let copy = Copy::of(&fixture(name));
+    fs::write(copy.path().join("chat_template.jinja"), template).unwrap();
+    copy
+}
+
+fn text(model: &CrossEncoder, tokens: &Tokens) -> String {
+    model.tokenizer().decode(&tokens.input_ids, false).unwrap()
+}
+
+#[test]
+fn scores_are_those_of_sentence_transformers() {
+    for name in ALL {
+        check(&fixture(name), &CrossEncoderOptions::default());
+        assert!(CrossEncoder::is_in(&fixture(name)).unwrap(), "{name}");
+    }
+    let label = |name: &str| load(name, &CrossEncoderOptions::default()).labels().join(" ");
+    assert_eq!(ALL.map(label), ["yes", "no", "LABEL_0", "yes", "yes"]);
+}
+
+#[test]
+fn a_prompt_is_the_instruction_of_the_template() {
+    let prompt = Some("Find what supports the claim".to_owned());
+    let asked = load("qwen3-plain", &CrossEncoderOptions { prompt, ..CrossEncoderOptions::default() });
+    let own = load("qwen3-modules", &CrossEncoderOptions::default());
+    assert_eq!(asked.prompt(), own.prompt());
+    let pair = |model: &CrossEncoder| model.tokenize_pair("a claim", "a fact").unwrap();
+    assert_eq!(pair(&asked), pair(&own));
+    let by_default = load("qwen3-plain", &CrossEncoderOptions::default());
+    assert_ne!(pair(&by_default), pair(&own));
+    assert_ne!(by_default.fingerprint(), asked.fingerprint());
+}
+
+#[test]
+fn what_changes_an_input_changes_the_fingerprint() {
+    let of = |copy: &Copy| {
+        CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).unwrap().fingerprint().to_owned()
+    };
+    let plain = of(&Copy::of(&fixture("qwen2-one-answer")));
+    let template = fs::read_to_string(fixture("qwen2-one-answer").join("chat_template.jinja")).unwrap();
+    let copy = || Copy::of(&fixture("qwen2-one-answer"));
+    let settings = json!({"chat_template": {"add_generation_prompt": false}});
+    let changed = [
+        with_template("qwen2-one-answer", &template.replace("answer", "reply")),
+        copy().set("sentence_bert_config.json", "processing_kwargs", settings),
+        copy().set("tokenizer_config.json", "bos_token", json!("")),
+        copy().set("1_LogitScore/config.json", "false_token_id", json!(9)),
+    ];
+    let others = changed.map(|copy| of(&copy));
+    assert!(others.iter().all(|other| *other != plain), "{others:?}");
+    // A template that is not used is not a part of the model.
+    let classifier = Copy::of(&toller_testing::repository("tests/fixtures/cross-encoders/qwen3"));
+    let before = of(&classifier);
+    for template in ["{% for m in messages %}{{ m.content }}{% endfor %}", "{% if %}"] {
+        fs::write(classifier.path().join("chat_template.jinja"), template).unwrap();
+        assert_eq!(of(&classifier), before);
+    }
+    let named = "{# query, document #}\
+                 {% for m in messages %}{{ m.content }}.{% endfor %}";
+    fs::write(classifier.path().join("chat_template.jinja"), named).unwrap();
+    assert_ne!(of(&classifier), before);
+}
+
+#[test]
+fn long_passages_are_cut_before_the_end_of_the_template() {
+    let options = |truncation, max_length| CrossEncoderOptions {
+        truncation,
+        max_length: Some(max_length),
+        ..CrossEncoderOptions::default()
+    };
+    let passage = "years ".repeat(200);
+    let ending = "<|im_end|>\n<|im_start|>assistant\n";
+    let model = load("qwen3-plain", &options(PairTruncation::OnlySecond, 100));
+    let query = model.tokenize_query("the query").unwrap();
+    let read = model.tokenize(&passage).unwrap();
+    let (tokens, is_cut) = model.pair_cut(&query, &read).unwrap();
+    let found = text(&model, &tokens);
+    assert!(is_cut && tokens.len() == 100 && found.ends_with(ending), "{found}");
+    assert!(found.contains("the query") && found.contains("years years"), "{found}");
+    let short = model.shorten(&read, 3).unwrap();
+    let (tokens, is_cut) = model.pair_cut(&query, &short).unwrap();
+    assert!(!is_cut && tokens.len() < 100, "{}", text(&model, &tokens));
+
+    // A query that leaves no room.
+    let long = "president ".repeat(100);
+    let long_query = model.tokenize_query(&long).unwrap();
+    let error = model.pair(&long_query, &short).unwrap_err().to_string();
+    assert!(error.contains("too long for 100 tokens"), "{error}");
+    assert!(model.check_room(&query).is_ok() && model.check_room(&long_query).is_err());
+    let cut = model.tokenize_query_cut(&long).unwrap();
+    let found = text(&model, &model.pair(&cut, &read).unwrap());
+    assert!(found.contains("president") && found.contains("years") && found.ends_with(ending), "{found}");
+    assert_eq!(model.tokenize_query_cut("the query").unwrap(), query);
+
+    let both = load("qwen3-plain", &options(PairTruncation::LongestFirst, 100));
+    let (tokens, is_cut) = both.pair_cut(&long_query, &read).unwrap();
+    let found = text(&both, &tokens);
+    assert!(is_cut && tokens.len() <= 100, "{}", tokens.len());
+    assert!(found.contains("president") && found.contains("years") && found.ends_with(ending), "{found}");
+    assert!(both.check_room(&long_query).is_ok());
+    // The shorter text is kept whole.
+    let (tokens, _) = both.pair_cut(&long_query, &both.tokenize("a passage").unwrap()).unwrap();
+    assert!(text(&both, &tokens).contains("a passage<|im_end|>"), "{}", text(&both, &tokens));
+
+    let options = options(PairTruncation::OnlySecond, 20);
+    let error = CrossEncoder::load(&fixture("qwen3-plain"), &options).err().unwrap().to_string();
+    assert!(error.contains("20 tokens") && error.contains("chat template"), "{error}");
+}
+
+#[test]
+fn windows_are_parts_of_the_text() {
+    let model = load("qwen3-plain", &CrossEncoderOptions::default());
+    let passage = "the 🐕 dog 維基 runs";
+    let query = model.tokenize_query("q").unwrap();
+    let of = |window: &PairText| text(&model, &model.pair(&query, window).unwrap());
+    let all = model.tokenize_windows(passage, 1000, 1000).unwrap();
+    assert_eq!(all, [model.tokenize(passage).unwrap()]);
+    let windows = model.tokenize_windows(passage, 4, 2).unwrap();
+    assert!(windows.len() > 3);
+    assert!(of(&windows[0]).contains("<Document>: the"), "{}", of(&windows[0]));
+    assert!(of(&windows[windows.len() - 1]).contains("s<|im_end|>"));
+    assert_eq!(model.tokenize_windows("", 4, 2).unwrap(), [model.tokenize("").unwrap()]);
+}
+
+#[test]
+fn texts_of_another_model_are_errors() {
+    let model = load("qwen3-plain", &CrossEncoderOptions::default());
+    let folder = toller_testing::repository("tests/fixtures/cross-encoders/qwen3");
+    let joined = CrossEncoder::load(&folder, &CrossEncoderOptions::default()).unwrap();
+    let [own, other] = [&model, &joined].map(|model| model.tokenize("a text").unwrap());
+    assert!(model.pair(&own, &other).is_err() && joined.pair(&other, &own).is_err());
+    assert!(joined.tokenize_alone("a text", None).is_ok());
+    let error = model.tokenize_alone("a text", None).unwrap_err().to_string();
+    assert!(error.contains("not one text"), "{error}");
+}
+
+#[test]
+fn what_cannot_rerank_says_so() {
+    let copy = |name: &str| Copy::of(&fixture(name));
+    let plain = copy("qwen3-plain").remove("chat_template.jinja");
+    let cases = [
+        (plain, "without a chat template"),
+        (with_template("qwen3-plain", "{{ messages[0].content }}"), "without a place for a query"),
+        (
+            with_template("qwen3-modules", "{% for m in messages | reverse %}{{ m.content }}\n{% endfor %}"),
+            "writes the passage before the query",
+        ),
+        (with_template("qwen3-modules", "{{ raise_exception('only users') }}"), "only users"),
+        (with_template("qwen3-classifier", "{% if %}"), "syntax error"),
+        (copy("qwen3-modules").set("1_LogitScore/config.json", "true_token_id", json!(999_999)), "999999"),
+        (
+            copy("qwen3-modules").edit("modules.json", |file| drop(file.as_array_mut().unwrap().pop())),
+            "makes a score",
+        ),
+        (copy("qwen3-plain").set("config.json", "tie_word_embeddings", json!(false)), "lm_head.weight"),
+        (
+            copy("qwen3-modules").edit("sentence_bert_config.json", |file| {
+                file["modality_config"]["message"]["format"] = json!("other");
+            }),
+            "\"other\"",
+        ),
+        (
+            copy("qwen3-modules").edit("sentence_bert_config.json", |file| {
+                file["processing_kwargs"] = json!({"chat_template": {"max_length": 9}});
+            }),
+            "max_length",
+        ),
+        (copy("qwen3-plain").edit("tokenizer.json", without_answers), "the token \"yes\""),
+    ];
+    for (copy, said) in cases {
+        let error = error(&copy);
+        assert!(error.contains(said), "{said}: {error}");
+    }
+    let error = DualEncoder::load(&fixture("qwen3-modules"), &LoadOptions::default()).err().unwrap();
+    assert!(error.to_string().contains("classifier"), "{error}");
+    // A template that only passes messages on does not make a reranker of every language model.
+    let passing = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
+    assert!(!CrossEncoder::is_in(with_template("qwen3-plain", passing).path()).unwrap());
+    assert!(
+        !CrossEncoder::is_in(Copy::of(&fixture("qwen3-plain")).remove("chat_template.jinja").path()).unwrap()
+    );
+}
+
+/// Takes the tokens that are answers from a tokenizer.
+fn without_answers(tokenizer: &mut Value) {
+    let answers = ["yes", "no"];
+    let tokens = tokenizer["added_tokens"].as_array_mut().unwrap();
+    tokens.retain(|token| !answers.contains(&token["content"].as_str().unwrap()));
+}
+
+/// The layer of its own, where a file has it, and not the embeddings.
+#[test]
+fn a_tied_model_may_have_an_output_layer() {
+    let folder = fixture("qwen3-plain");
+    let config: Value = serde_json::from_slice(&fs::read(folder.join("config.json")).unwrap()).unwrap();
+    let shape =
+        ["vocab_size", "hidden_size"].map(|key| usize::try_from(config[key].as_u64().unwrap()).unwrap());
+    let layer = ("lm_head.weight", &shape[..], vec![0.0; shape[0] * shape[1]]);
+    let copy = Copy::of(&folder).add_tensors("model.safetensors", &[layer]);
+    let model = CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).unwrap();
+    assert_eq!(model.score(&[model.tokenize_pair("q", "p").unwrap()]).unwrap(), [0.0]);
+    assert!(model.unexpected_tensors().is_empty());
+}
