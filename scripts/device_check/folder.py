@@ -15,7 +15,7 @@ ENCODER_PEERS = "gpu_encoder.py"
 LAYER_PEERS = "gpu_layers.py"
 # Models whose parity is checked: the folder's names, and where they are in the repository.
 MODELS = {"tiny-bert": "tests/fixtures/tiny-bert", "cross-encoder": "tests/fixtures/cross-encoders/bert",
-          "sparse": "tests/fixtures/sparse-models/bert"}
+          "reranker": "tests/fixtures/chat-models/qwen3-plain", "sparse": "tests/fixtures/sparse-models/bert"}
 # The most bytes of the folder: it travels to the GPU machine with the repository, 64 MiB in all.
 MOST_BYTES = 50_000_000
 # What is compressed on the way.

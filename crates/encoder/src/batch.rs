@@ -1,5 +1,7 @@
 //! A flat batch of tokenized texts.
 
+use std::ops::Range;
+
 use toller_nn::Sequences;
 use toller_tokenizer::Tokens;
 
@@ -10,7 +12,12 @@ pub(crate) struct TokenBatch {
     /// `[tokens]`.
     pub(crate) type_ids: Vec<u32>,
     pub(crate) sequences: Sequences,
+    /// The sequence of each text, if there are others.
+    pub(crate) texts: Option<Vec<usize>>,
 }
+
+/// Fewer common tokens are not worth a sequence of their own.
+const LEAST_SHARED: usize = 8;
 
 impl TokenBatch {
     /// Texts with a prefix of that many tokens, whose ids do not matter: they are copies of the first token.
@@ -26,8 +33,57 @@ impl TokenBatch {
             input_ids: ids(|text| &text.input_ids),
             type_ids: ids(|text| &text.type_ids),
             sequences: Sequences::from_lengths(texts.iter().map(|text| length(text, prefix))),
+            texts: None,
         }
     }
+
+    /// Texts that begin with the same tokens, such as the pairs of one query in a chat template, with these
+    /// tokens once: a sequence that the texts' sequences begin with.
+    pub(crate) fn sharing(texts: &[Tokens]) -> Self {
+        let (mut input_ids, mut type_ids) = (Vec::new(), Vec::new());
+        let mut sequences: Vec<(usize, Option<usize>)> = Vec::new();
+        let mut of_texts = Vec::with_capacity(texts.len());
+        let mut add = |text: &Tokens, part: Range<usize>, beginning: Option<usize>| {
+            input_ids.extend_from_slice(&text.input_ids[part.clone()]);
+            type_ids.extend_from_slice(&text.type_ids[part.clone()]);
+            sequences.push((part.len(), beginning));
+            sequences.len() - 1
+        };
+        let mut rest = texts;
+        while let Some(first) = rest.first() {
+            let (count, shared) = common_beginning(rest);
+            let (together, after) = rest.split_at(count);
+            let beginning = (shared > 0).then(|| add(first, 0..shared, None));
+            of_texts.extend(together.iter().map(|text| add(text, shared..text.len(), beginning)));
+            rest = after;
+        }
+        let texts = (sequences.len() > texts.len()).then_some(of_texts);
+        Self { input_ids, type_ids, sequences: Sequences::sharing(sequences), texts }
+    }
+}
+
+/// How many of the first texts are computed together, and the tokens that all of them begin with; 0 for one
+/// text alone. A text is added as long as that saves tokens. Each has at least one token of its own.
+fn common_beginning(texts: &[Tokens]) -> (usize, usize) {
+    let Some((first, others)) = texts.split_first() else { return (0, 0) };
+    let (mut count, mut shared) = (1, first.len().saturating_sub(1));
+    for text in others {
+        let common = common_tokens(first, text).min(shared);
+        if count * common <= (count - 1) * shared {
+            break;
+        }
+        (count, shared) = (count + 1, common);
+    }
+    if count == 1 { (1, 0) } else { (count, shared) }
+}
+
+/// The tokens that both texts begin with and that are worth sharing; each has at least one of its own.
+pub(crate) fn common_tokens(one: &Tokens, other: &Tokens) -> usize {
+    let most = one.len().min(other.len()).saturating_sub(1);
+    let is_same =
+        |at: &usize| one.input_ids[*at] == other.input_ids[*at] && one.type_ids[*at] == other.type_ids[*at];
+    let common = (0..most).take_while(is_same).count();
+    if common < LEAST_SHARED { 0 } else { common }
 }
 
 /// The tokens of a text with its prefix. An empty text has none.
@@ -35,14 +91,19 @@ pub(crate) fn length(text: &Tokens, prefix: usize) -> usize {
     if text.is_empty() { 0 } else { text.len() + prefix }
 }
 
-/// Splits texts into consecutive batches of at most `budget` tokens, prefixes included; a text longer than
-/// the budget is a batch by itself. The order does not change: without padding, sorting gains nothing.
-pub(crate) fn by_budget(texts: &[Tokens], budget: usize, prefix: usize) -> impl Iterator<Item = &[Tokens]> {
+/// Splits texts into consecutive batches of at most `budget` tokens; a text of more tokens is a batch by
+/// itself. `added` says how many tokens a text adds behind the one before it in the batch. The order does not
+/// change: without padding, sorting gains nothing.
+pub(crate) fn by_budget(
+    texts: &[Tokens],
+    budget: usize,
+    added: impl Fn(Option<&Tokens>, &Tokens) -> usize,
+) -> impl Iterator<Item = &[Tokens]> {
     let mut rest = texts;
     std::iter::from_fn(move || {
-        let mut total = 0;
+        let (mut total, mut previous) = (0, None);
         let fitting = rest.iter().take_while(|text| {
-            total += length(text, prefix);
+            total += added(previous.replace(*text), text);
             total <= budget
         });
         let count = fitting.count().max(1);
@@ -59,7 +120,7 @@ pub(crate) fn by_budget(texts: &[Tokens], budget: usize, prefix: usize) -> impl 
 mod tests {
     use toller_tokenizer::Tokens;
 
-    use super::{TokenBatch, by_budget};
+    use super::{TokenBatch, by_budget, common_tokens, length};
 
     #[test]
     fn batches_fill_the_budget_in_order() {
@@ -67,18 +128,60 @@ mod tests {
             .map(|len| Tokens { input_ids: vec![len as u32; len], type_ids: vec![0; len] })
             .into();
         let lengths = |budget| -> Vec<Vec<usize>> {
-            by_budget(&texts, budget, 0).map(|batch| batch.iter().map(Tokens::len).collect()).collect()
+            let batches = by_budget(&texts, budget, |_, text| text.len());
+            batches.map(|batch| batch.iter().map(Tokens::len).collect()).collect()
         };
         assert_eq!(lengths(10), [vec![3, 3, 4], vec![20], vec![1, 0, 9]]);
         assert_eq!(lengths(1), [vec![3], vec![3], vec![4], vec![20], vec![1, 0], vec![9]]);
-        assert_eq!(by_budget(&[], 10, 0).count(), 0);
-        let with_prefix: Vec<usize> = by_budget(&texts, 14, 2).map(<[Tokens]>::len).collect();
+        assert_eq!(by_budget(&[], 10, |_, text| text.len()).count(), 0);
+        let with_prefix = by_budget(&texts, 14, |_, text| length(text, 2));
+        let with_prefix: Vec<usize> = with_prefix.map(<[Tokens]>::len).collect();
         assert_eq!(with_prefix, [2, 1, 1, 3], "5 + 5, 6, 22, 3 + 0 + 11");
+        let same = vec![text(&[7; 20]); 5];
+        let added = |before: Option<&Tokens>, text: &Tokens| {
+            text.len() - before.map_or(0, |before| common_tokens(before, text))
+        };
+        let shared: Vec<usize> = by_budget(&same, 22, added).map(<[Tokens]>::len).collect();
+        assert_eq!(shared, [3, 2], "20 + 1 + 1");
+    }
+
+    fn text(ids: &[u32]) -> Tokens {
+        Tokens { input_ids: ids.to_vec(), type_ids: vec![1; ids.len()] }
+    }
+
+    #[test]
+    fn common_beginnings_are_there_once() {
+        let of = |shared: u32, own: &[u32]| text(&[&(0..shared).collect::<Vec<_>>(), own].concat());
+        let batch = TokenBatch::sharing(&[of(20, &[91]), of(20, &[92, 93]), of(20, &[94])]);
+        assert_eq!(batch.input_ids, [&(0..20).collect::<Vec<_>>()[..], &[91, 92, 93, 94]].concat());
+        assert_eq!(batch.type_ids, [1; 24]);
+        assert_eq!(batch.sequences.offsets(), [0, 20, 21, 23, 24]);
+        assert_eq!(batch.texts, Some(vec![1, 2, 3]));
+        let parts: Vec<_> = batch.sequences.parts().collect();
+        assert_eq!(parts, [(0..0, 0..20), (0..20, 20..21), (0..20, 21..23), (0..20, 23..24)]);
+
+        // The other query's pairs share less, and are better apart.
+        let texts = [of(30, &[91]), of(30, &[92]), of(10, &[93, 94]), of(10, &[95]), text(&[]), of(9, &[7])];
+        let batch = TokenBatch::sharing(&texts);
+        assert_eq!(batch.texts, Some(vec![1, 2, 4, 5, 6, 7]));
+        assert_eq!(batch.sequences.offsets(), [0, 30, 31, 32, 42, 44, 45, 45, 55]);
+        // Few pairs of each query: their common beginning is shorter, and saves more.
+        let texts = [of(30, &[91]), of(25, &[92, 1]), of(24, &[93])];
+        assert_eq!(TokenBatch::sharing(&texts).sequences.offsets(), [0, 24, 31, 34, 35]);
+        // A text has tokens of its own, and few common ones are not enough.
+        let batch = TokenBatch::sharing(&[of(12, &[]), of(12, &[])]);
+        assert_eq!(batch.sequences.offsets(), [0, 11, 12, 13]);
+        for texts in [vec![of(7, &[91]), of(7, &[92])], vec![of(20, &[])], vec![text(&[]), text(&[])], vec![]]
+        {
+            let batch = TokenBatch::sharing(&texts);
+            let plain = TokenBatch::new(&texts, 0);
+            assert_eq!((batch.input_ids, batch.texts), (plain.input_ids, None));
+            assert_eq!(batch.sequences.offsets(), plain.sequences.offsets());
+        }
     }
 
     #[test]
     fn texts_that_are_not_empty_get_the_prefix() {
-        let text = |ids: &[u32]| Tokens { input_ids: ids.to_vec(), type_ids: vec![1; ids.len()] };
         let batch = TokenBatch::new(&[text(&[7, 8]), text(&[]), text(&[9])], 2);
         assert_eq!(batch.input_ids, [7, 7, 7, 8, 9, 9, 9]);
         assert_eq!(batch.type_ids, [1; 7]);

@@ -233,6 +233,10 @@ impl<B: Backend> Encode for Several<B> {
         self.first().prefix_tokens()
     }
 
+    fn shares_beginnings(&self) -> bool {
+        self.first().shares_beginnings()
+    }
+
     fn split_batches(&self) -> usize {
         self.0.iter().map(|(network, _)| network.split_batches()).sum()
     }

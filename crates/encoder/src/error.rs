@@ -8,6 +8,8 @@ use toller_ir::{ErrorPlace, Explain, Remedy, Setting, counted, remedy};
 use toller_nn::NnError;
 use toller_tokenizer::TokenizerError;
 
+use crate::titles::TitleName;
+
 /// Why a model cannot be loaded or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -116,6 +118,11 @@ pub enum EncoderError {
         /// The GPUs.
         devices: String,
     },
+    /// A title or a context apart from the text, for a model that reads texts in a chat template.
+    #[error(
+        "the model reads texts in a chat template, which has no place for a title or a context of its own"
+    )]
+    TwoTexts,
     /// The caller stopped the work.
     #[error("encoding was stopped")]
     Stopped,
@@ -179,6 +186,9 @@ impl Explain for EncoderError {
             }
             Self::Dense => "take a sparse encoder: a masked language model with SpladePooling".into(),
             Self::Towers { .. } | Self::TowerTerms => "take two encoders that were trained together".into(),
+            Self::TwoTexts => {
+                remedy!("join titles and texts with {}", Setting::TitleMode.to(TitleName::Join.name()))
+            }
             Self::Label { .. } => remedy!("choose a label by its number with {}", Setting::Label),
             Self::Classifier { .. } => {
                 remedy!("supported: encoders; with {} its transformer is used as one", Setting::Pooling)

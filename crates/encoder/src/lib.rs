@@ -20,6 +20,7 @@ mod random;
 mod reference;
 mod static_terms;
 mod terms;
+mod text_chat;
 mod text_encoder;
 mod text_tokenizer;
 mod titles;

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use toller_checkpoint::{Fingerprint, Parameters};
 use toller_ir::locked;
-use toller_nn::{Backend, Work};
+use toller_nn::{Backend, Pooling, Work};
 use toller_tokenizer::Tokens;
 
 use crate::EncoderError;
-use crate::batch::{by_budget, length};
+use crate::batch::{TokenBatch, by_budget, common_tokens, length};
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::transformer::Transformer;
@@ -33,6 +33,15 @@ pub(crate) trait Encode: Send + Sync {
 
     /// Tokens that the model puts in front of every text.
     fn prefix_tokens(&self) -> usize;
+
+    /// Whether tokens that texts begin with in common are computed once in a batch.
+    fn shares_beginnings(&self) -> bool;
+
+    /// The tokens that a text adds to a batch, behind the text before it.
+    fn added_tokens(&self, previous: Option<&Tokens>, text: &Tokens) -> usize {
+        let shared = previous.filter(|_| self.shares_beginnings()).map_or(0, |one| common_tokens(one, text));
+        length(text, self.prefix_tokens()) - shared
+    }
 
     /// How many batches were computed in halves, since the device had too little memory.
     fn split_batches(&self) -> usize;
@@ -88,13 +97,14 @@ pub(crate) fn encode_in_parallel(
     watch: Watch<'_>,
 ) -> Result<Vec<f32>, EncoderError> {
     let Request { texts, threads, .. } = request;
-    let prefix = network.prefix_tokens();
-    let tokens: usize = texts.iter().map(|text| text.len() + prefix).sum();
+    let before = std::iter::once(None).chain(texts.iter().map(Some));
+    let tokens: usize = before.zip(texts).map(|(before, text)| network.added_tokens(before, text)).sum();
     let Work { least_tokens, sessions, uses_threads, .. } = network.work();
     let threads = if uses_threads { threads } else { threads.min(sessions) };
     let least = least_tokens.clamp(1, batch_tokens.max(1));
     let budget = tokens.div_ceil(threads.max(1)).clamp(least, batch_tokens.max(1));
-    let batches: Vec<&[Tokens]> = by_budget(texts, budget, prefix).collect();
+    let batches: Vec<&[Tokens]> =
+        by_budget(texts, budget, |before, text| network.added_tokens(before, text)).collect();
     let threads_each = if uses_threads && batches.len() < threads { threads } else { 1 };
     let done = AtomicUsize::new(0);
     let encode = |batch: &&[Tokens]| {
@@ -112,6 +122,9 @@ pub(crate) fn encode_in_parallel(
     let rows: Result<Vec<_>, EncoderError> = batches.par_chunks(share).map(in_order).collect();
     Ok(rows?.into_iter().flatten().collect::<Vec<_>>().concat())
 }
+
+/// What a sparse encoder does not give.
+const BEFORE_THE_END: &str = "a result before the last steps";
 
 /// A transformer and its head, on a backend.
 pub struct Network<B: Backend> {
@@ -159,9 +172,9 @@ impl<B: Backend> Network<B> {
         left_out: usize,
     ) -> Result<B::States, EncoderError> {
         if self.head.vocabulary().is_some() {
-            return Err(EncoderError::Sparse { what: "a result before the last steps" });
+            return Err(EncoderError::Sparse { what: BEFORE_THE_END });
         }
-        let rows = self.pooled(scratch, texts, unpooled)?;
+        let rows = self.pooled(scratch, self.transformer.batch(texts), unpooled)?;
         self.head.forward(&self.backend, scratch, rows, left_out)
     }
 
@@ -169,10 +182,10 @@ impl<B: Backend> Network<B> {
     fn pooled(
         &self,
         scratch: &mut B::Scratch,
-        texts: &[Tokens],
+        batch: TokenBatch,
         unpooled: usize,
     ) -> Result<B::States, EncoderError> {
-        let (states, batch) = self.transformer.forward(&self.backend, scratch, texts)?;
+        let (states, batch) = self.transformer.forward(&self.backend, scratch, batch)?;
         let skipped = self.transformer.prefix_tokens() + unpooled;
         if self.head.poolings().is_empty() {
             return Ok(states);
@@ -206,6 +219,10 @@ impl<B: Backend> Encode for Network<B> {
 
     fn prefix_tokens(&self) -> usize {
         self.transformer.prefix_tokens()
+    }
+
+    fn shares_beginnings(&self) -> bool {
+        self.head.poolings() == [Pooling::LastToken] && self.transformer.shares_beginnings(&self.backend)
     }
 
     fn split_batches(&self) -> usize {
@@ -248,32 +265,32 @@ impl<B: Backend> Network<B> {
         let kept = self.scratches().pop();
         let mut scratch = kept.unwrap_or_else(|| self.backend.scratch());
         self.backend.use_threads(&mut scratch, threads);
+        // The results are those of each text's last state, which is its own.
+        let batch = match self.shares_beginnings() && unpooled == 0 && output != Output::States {
+            true => TokenBatch::sharing(texts),
+            false => self.transformer.batch(texts),
+        };
         if let (Some(head), Output::Vector | Output::Uncut) = (self.head.vocabulary(), output) {
-            let (states, batch) = self.transformer.forward(&self.backend, &mut scratch, texts)?;
+            let (states, batch) = self.transformer.forward(&self.backend, &mut scratch, batch)?;
             let skipped = self.transformer.prefix_tokens() + unpooled;
             head.weigh(&self.backend, &mut scratch, (states, &batch), skipped, rows)?;
             self.scratches().push(scratch);
             return Ok(());
         }
-        let found = match output {
-            Output::Vector => self.forward(&mut scratch, texts, unpooled, 0)?,
-            Output::Shaped { dim, unit } => {
-                // Cut before the scaling, as a model with fewer dimensions does.
-                let scaling = usize::from(self.head.normalizes());
-                let mut found = self.forward(&mut scratch, texts, unpooled, scaling)?;
-                if dim < self.head.dim() {
-                    found = self.backend.truncate(&mut scratch, found, dim)?;
-                }
-                if unit { self.backend.unit(&mut scratch, found)? } else { found }
-            }
-            Output::Uncut => {
-                let pooled = self.pooled(&mut scratch, texts, unpooled)?;
-                self.head.forward_uncut(&self.backend, &mut scratch, pooled)?
-            }
-            Output::States => self.transformer.forward(&self.backend, &mut scratch, texts)?.0,
+        let (of_texts, sequences) = (batch.texts.clone(), batch.sequences.count());
+        let found = if output == Output::States {
+            self.transformer.forward(&self.backend, &mut scratch, batch)?.0
+        } else {
+            let pooled = self.pooled(&mut scratch, batch, unpooled)?;
+            self.end(&mut scratch, pooled, output)?
         };
         let prefix = self.transformer.prefix_tokens();
-        if output == Output::States && prefix > 0 {
+        if let Some(of_texts) = of_texts {
+            let mut all = Vec::new();
+            self.backend.to_host(&mut scratch, found, &mut all)?;
+            let width = all.len() / sequences;
+            of_texts.iter().for_each(|row| rows.extend_from_slice(&all[row * width..][..width]));
+        } else if output == Output::States && prefix > 0 {
             let mut states = Vec::new();
             self.backend.to_host(&mut scratch, found, &mut states)?;
             without_prefix(texts, prefix, &states, rows);
@@ -282,6 +299,31 @@ impl<B: Backend> Network<B> {
         }
         self.scratches().push(scratch);
         Ok(())
+    }
+
+    /// The head's steps, as far as they are wanted.
+    fn end(
+        &self,
+        scratch: &mut B::Scratch,
+        pooled: B::States,
+        output: Output,
+    ) -> Result<B::States, EncoderError> {
+        let Output::Shaped { dim, unit } = output else {
+            return match output {
+                Output::Uncut => self.head.forward_uncut(&self.backend, scratch, pooled),
+                _ => self.head.forward(&self.backend, scratch, pooled, 0),
+            };
+        };
+        if self.head.vocabulary().is_some() {
+            return Err(EncoderError::Sparse { what: BEFORE_THE_END });
+        }
+        // Cut before the scaling, as a model with fewer dimensions does.
+        let scaling = usize::from(self.head.normalizes());
+        let mut found = self.head.forward(&self.backend, scratch, pooled, scaling)?;
+        if dim < self.head.dim() {
+            found = self.backend.truncate(scratch, found, dim)?;
+        }
+        if unit { Ok(self.backend.unit(scratch, found)?) } else { Ok(found) }
     }
 }
 
@@ -338,6 +380,10 @@ mod tests {
 
         fn prefix_tokens(&self) -> usize {
             0
+        }
+
+        fn shares_beginnings(&self) -> bool {
+            false
         }
 
         fn split_batches(&self) -> usize {

@@ -62,6 +62,10 @@ impl Encode for StaticTerms {
         0
     }
 
+    fn shares_beginnings(&self) -> bool {
+        false
+    }
+
     fn split_batches(&self) -> usize {
         0
     }

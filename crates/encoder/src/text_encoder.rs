@@ -18,6 +18,7 @@ use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel
 use crate::pooling::{PoolingChoice, check_sparse};
 use crate::static_terms::StaticTerms;
 use crate::terms::Terms;
+use crate::text_chat::TextChat;
 use crate::tower::TowerPlan;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 
@@ -26,7 +27,9 @@ use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 pub struct TextEncoder {
     model: Arc<Model>,
     tokenizer: Tokenizer,
-    /// Put before every text.
+    /// How a text becomes a message, if the model reads a chat template.
+    chat: Option<TextChat>,
+    /// Put before every text. A chat template has it as the message of the system.
     prompt: String,
     /// Tokens at the start of every text that are not pooled: the prompt's, where the model leaves them out.
     unpooled: usize,
@@ -85,6 +88,12 @@ impl TextEncoder {
         }
 
         let tokenizer = layout.tokenizer(options.max_length, &config, fingerprint)?;
+        // Where the files say nothing, the template may be that of the model that the encoder was made of.
+        let template = if layout.reads_messages == Some(true) { layout.chat_template()? } else { None };
+        let chat = template.map(|template| TextChat::new(template, "", &tokenizer)).transpose()?;
+        if let Some(chat) = &chat {
+            chat.fingerprint(fingerprint);
+        }
         let dtype = options.dtype.unwrap_or_else(|| options.compute.dtype_of(config.model_type));
         let plan = TowerPlan { layout: layout.clone(), config, pooling, dim: options.dim };
         let (network, parameters) = compute::open(&plan, &options.compute, dtype, fingerprint)?;
@@ -100,7 +109,7 @@ impl TextEncoder {
             layout: layout.clone(),
             plan: Some(plan),
         };
-        Self::new(Arc::new(model), tokenizer, String::new())
+        Self::new(Arc::new(model), tokenizer, chat.as_ref(), String::new())
     }
 
     /// The same for weights that depend on nothing but the term.
@@ -125,7 +134,7 @@ impl TextEncoder {
             layout: layout.clone(),
             plan: None,
         };
-        Self::new(Arc::new(model), tokenizer, String::new())
+        Self::new(Arc::new(model), tokenizer, None, String::new())
     }
 
     /// The same encoder, which truncates texts to another number of tokens.
@@ -135,17 +144,27 @@ impl TextEncoder {
             None => asked,
         };
         let tokenizer = self.tokenizer.with_max_length(length)?;
-        Self::new(Arc::clone(&self.model), tokenizer, self.prompt.clone())
+        Self::new(Arc::clone(&self.model), tokenizer, self.chat.as_ref(), self.prompt.clone())
     }
 
     /// The same encoder with a prompt before every text. The prompt's tokens are not pooled if the model was
     /// trained that way (`include_prompt` of sentence-transformers).
     pub(crate) fn with_prompt(&self, prompt: String) -> Result<Self, EncoderError> {
-        Self::new(Arc::clone(&self.model), self.tokenizer.clone(), prompt)
+        Self::new(Arc::clone(&self.model), self.tokenizer.clone(), self.chat.as_ref(), prompt)
     }
 
     /// Counts the prompt's tokens, which the tokenizer may truncate.
-    fn new(model: Arc<Model>, tokenizer: Tokenizer, prompt: String) -> Result<Self, EncoderError> {
+    fn new(
+        model: Arc<Model>,
+        tokenizer: Tokenizer,
+        chat: Option<&TextChat>,
+        prompt: String,
+    ) -> Result<Self, EncoderError> {
+        if let Some(chat) = chat {
+            // All messages are pooled.
+            let chat = Some(chat.with_prompt(&prompt, &tokenizer)?);
+            return Ok(Self { model, tokenizer, chat, prompt, unpooled: 0 });
+        }
         let mut unpooled = 0;
         if !model.layout.pools_prompt && !prompt.is_empty() {
             let (tokens, bare) = (tokenizer.encode(&prompt)?, tokenizer.encode("")?);
@@ -154,7 +173,7 @@ impl TextEncoder {
                 bare.input_ids.last().is_some_and(|last| tokens.input_ids.last() == Some(last));
             unpooled = tokens.len() - usize::from(ends_special);
         }
-        Ok(Self { model, tokenizer, prompt, unpooled })
+        Ok(Self { model, tokenizer, chat: None, prompt, unpooled })
     }
 
     /// The text before every text: the model's own prompt for the role, or the one that was asked for. May be
@@ -341,19 +360,26 @@ impl TextEncoder {
         &self.model.unexpected_tensors
     }
 
-    /// The tokens of a text after the prompt, truncated, special tokens included.
+    /// The tokens of a text after the prompt, or in the chat template, truncated, special tokens included.
     ///
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize(&self, text: &str) -> Result<Tokens, EncoderError> {
-        Ok(self.tokenizer.encode(&self.prompted(text))?)
+        match &self.chat {
+            Some(chat) => Ok(chat.encode(&self.tokenizer, text)?.0),
+            None => Ok(self.tokenizer.encode(&self.prompted(text))?),
+        }
     }
 
-    /// The same, cut on `side` (`None`: the tokenizer's own), and whether the text was too long.
+    /// The same, cut on `side` (`None`: the tokenizer's own), and whether the text was too long. A model that
+    /// reads a chat template has its own side.
     ///
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize_cut(&self, text: &str, side: Option<Side>) -> Result<(Tokens, bool), EncoderError> {
+        if let Some(chat) = &self.chat {
+            return Ok(chat.encode(&self.tokenizer, text)?);
+        }
         Ok(self.tokenizer.encode_cut(&self.prompted(text), side)?)
     }
 
@@ -377,6 +403,7 @@ impl TextEncoder {
     pub fn tokenize_input(&self, input: &TextInput) -> Result<Tokens, EncoderError> {
         let (title, text, types) = match input {
             TextInput::Plain(text) => return self.tokenize(text),
+            _ if self.chat.is_some() => return Err(EncoderError::TwoTexts),
             TextInput::InContext { text, context } => {
                 return Ok(self.tokenizer.encode_in_context(&self.prompted(text), context)?);
             }
@@ -400,10 +427,11 @@ impl TextEncoder {
     /// When a token has no embedding, or computing fails.
     pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut vectors = Vec::with_capacity(texts.len() * self.dim());
-        for batch in by_budget(texts, self.model.batch_tokens, self.model.network.prefix_tokens()) {
+        let Model { network, batch_tokens, .. } = &*self.model;
+        for batch in by_budget(texts, *batch_tokens, |before, text| network.added_tokens(before, text)) {
             let unpooled = self.unpooled;
             let request = Request { texts: batch, unpooled, output: Output::Vector, threads: 1 };
-            self.model.network.encode(request, &mut vectors)?;
+            network.encode(request, &mut vectors)?;
         }
         Ok(vectors)
     }

@@ -6,9 +6,10 @@ use crate::directory::inside;
 
 /// Configuration and tokenizer files. Any of them may be absent.
 const SMALL_FILES: &[&str] = &[
-    ADAPTER_CONFIG, "added_tokens.json", "config.json", "config_sentence_transformers.json", "merges.txt",
-    "modules.json", "router_config.json", "sentencepiece.bpe.model", "special_tokens_map.json",
-    "spiece.model", "tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt",
+    ADAPTER_CONFIG, "added_tokens.json", "chat_template.jinja", "config.json",
+    "config_sentence_transformers.json", "merges.txt", "modules.json", "router_config.json",
+    "sentencepiece.bpe.model", "special_tokens_map.json", "spiece.model", "tokenizer.json",
+    "tokenizer_config.json", "vocab.json", "vocab.txt",
 ];
 
 /// PEFT's description of an adapter, and the adapter's weights.
@@ -67,16 +68,18 @@ mod tests {
     fn only_what_is_needed() {
         let files = [
             ".gitattributes", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/pytorch_model.bin",
-            "README.md", "config.json", "flax_model.msgpack", "model.safetensors", "modules.json",
-            "onnx/config.json", "onnx/model.onnx", "openvino/openvino_model.bin", "pytorch_model.bin",
-            "sentence_bert_config.json", "tf_model.h5", "tokenizer.json", "train_script.py",
+            "README.md", "chat_template.jinja", "config.json", "flax_model.msgpack", "model.safetensors",
+            "modules.json", "onnx/config.json", "onnx/model.onnx", "openvino/openvino_model.bin",
+            "pytorch_model.bin", "sentence_bert_config.json", "tf_model.h5", "tokenizer.json",
+            "train_script.py",
         ]
         .map(str::to_owned);
         let modules =
             [module(""), module("1_Pooling"), module("2_Dense"), module("3_Normalize"), module("../..")];
         let expected = [
-            "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/pytorch_model.bin", "config.json",
-            "model.safetensors", "modules.json", "sentence_bert_config.json", "tokenizer.json",
+            "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/pytorch_model.bin",
+            "chat_template.jinja", "config.json", "model.safetensors", "modules.json",
+            "sentence_bert_config.json", "tokenizer.json",
         ];
         assert_eq!(needed(&files, &modules), expected);
     }

@@ -34,6 +34,11 @@ pub trait Backend: Send + Sync + 'static {
     /// How much work the backend wants at a time.
     fn work(&self) -> Work;
 
+    /// Whether batches may have sequences that begin with another one's tokens ([`Sequences::sharing`]).
+    fn shares_beginnings(&self) -> bool {
+        false
+    }
+
     /// Whether the device has failed, so that all further steps fail, too.
     fn is_lost(&self) -> bool {
         false

@@ -172,6 +172,10 @@ impl Backend for Cpu {
     type Norm = Norm;
     type Attention = Attention;
 
+    fn shares_beginnings(&self) -> bool {
+        true
+    }
+
     fn work(&self) -> Work {
         Work {
             batch_tokens: BATCH_TOKENS,
@@ -306,13 +310,12 @@ impl Backend for Cpu {
             check_width("a norm of heads", attention.head_size, norm.width())?;
         }
         let sequences = &batch.sequences;
-        let longest = sequences.ranges().map(|tokens| tokens.len()).max().unwrap_or(0);
+        let longest = sequences.parts().map(|(before, own)| before.len() + own.len()).max().unwrap_or(0);
         let rotary = attention.rotary.as_ref().map(|rotary| rotary.table(longest));
-        let operations = attention.operations(sequences.ranges());
+        let operations = attention.operations(sequences);
         let _timer = timer(Operation::Attention, operations);
         let mut out = scratch.take(qkv.rows(), attention.output_width());
-        let (qkv_values, offsets) = (qkv.values(), sequences.offsets());
-        let call = Call { attention, qkv: qkv_values, offsets, head_norms, rotary: rotary.as_deref() };
+        let call = Call { attention, qkv: qkv.values(), sequences, head_norms, rotary: rotary.as_deref() };
         let target = Output::of(out.values_mut());
         scratch.divided(operations / LEAST_PER_THREAD, |part, buffers| {
             call.run(self.isa, self.precision, part, target, &mut buffers.attention);

@@ -111,6 +111,13 @@ impl ChatTemplate {
         words.iter().all(|word| self.source.contains(word))
     }
 
+    /// Whether the template depends on a variable of this name.
+    #[must_use]
+    pub fn reads(&self, variable: &str) -> bool {
+        let template = self.environment.get_template(NAME);
+        template.is_ok_and(|template| template.undeclared_variables(false).contains(variable))
+    }
+
     /// The text of a conversation.
     ///
     /// # Errors

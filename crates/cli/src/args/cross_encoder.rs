@@ -29,7 +29,8 @@ pub struct ScoringArgs {
     #[arg(long, value_name = "HOW", default_value_t)]
     truncation: PairTruncation,
 
-    /// Text to put before every query of a pair [default: the cross-encoder's own default prompt]
+    /// Text to put before every query of a pair; the instruction of a language model [default: the
+    /// cross-encoder's own default prompt]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     rerank_prompt: Option<String>,
 

@@ -364,6 +364,13 @@ impl CrossEncoder {
         Work { batch_tokens: self.batch_tokens, ..self.network.work() }
     }
 
+    /// The tokens that a pair adds to a batch behind the pair before it: what both begin with may be computed
+    /// once.
+    #[must_use]
+    pub fn added_tokens(&self, previous: Option<&Tokens>, pair: &Tokens) -> usize {
+        self.network.added_tokens(previous, pair)
+    }
+
     /// The tokens of a flat batch, at most.
     #[must_use]
     pub fn batch_tokens(&self) -> usize {
@@ -485,7 +492,7 @@ impl CrossEncoder {
     /// When a token has no embedding, or computing fails.
     pub fn logits(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut logits = Vec::with_capacity(pairs.len() * self.labels.len());
-        for batch in by_budget(pairs, self.batch_tokens, self.network.prefix_tokens()) {
+        for batch in by_budget(pairs, self.batch_tokens, |before, pair| self.added_tokens(before, pair)) {
             let request = Request { texts: batch, unpooled: 0, output: Output::Vector, threads: 1 };
             self.network.encode(request, &mut logits)?;
         }

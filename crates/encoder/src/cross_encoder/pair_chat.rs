@@ -3,6 +3,8 @@
 use toller_checkpoint::{Fingerprint, ModelError};
 use toller_tokenizer::{ChatTemplate, Message, PairTruncation, Tokenizer, TokenizerError, Tokens};
 
+use crate::text_chat::ending;
+
 /// The roles of the two texts, as in sentence-transformers.
 const ROLES: [&str; 2] = ["query", "document"];
 
@@ -29,10 +31,7 @@ impl PairChat {
     ) -> Result<Self, TokenizerError> {
         let mut chat = Self { template, ending: Vec::new(), instruction };
         chat.check_places()?;
-        let [one, other] = [chat.render("0", "0")?, chat.render("1 2 3 4", "1 2 3 4")?];
-        let [one, other] = [tokenizer.all_ids(&one)?, tokenizer.all_ids(&other)?];
-        let same = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
-        chat.ending = one[one.len() - same..].to_vec();
+        chat.ending = ending(tokenizer, |text| chat.render(text, text))?;
         if chat.room(tokenizer, "")? == 0 {
             let reason = "the chat template leaves nothing of them for the texts".to_owned();
             return Err(TokenizerError::MaxLength { asked: tokenizer.max_length(), reason });

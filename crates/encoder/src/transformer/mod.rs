@@ -18,7 +18,7 @@ pub(crate) use self::loader::{Loader, name_tensor, new_layer};
 use self::tables::Tables;
 use crate::EncoderError;
 use crate::batch::TokenBatch;
-use crate::config::{AttentionConfig, Names, QkvNames, TransformerConfig};
+use crate::config::{AttentionConfig, Names, Positions, QkvNames, TransformerConfig};
 
 /// A transformer with its parameters, laid out for a backend.
 pub(crate) struct Transformer<B: Backend> {
@@ -33,6 +33,8 @@ pub(crate) struct Transformer<B: Backend> {
     /// The number of tokens in front of every text, and their keys and values.
     prefix_tokens: usize,
     prefix: Option<B::Table>,
+    /// Whether the states of a text's first tokens do not depend on what follows.
+    is_causal: bool,
 }
 
 impl<B: Backend> Transformer<B> {
@@ -102,6 +104,7 @@ impl<B: Backend> Transformer<B> {
             final_norm,
             prefix_tokens: config.prefix_tokens(),
             prefix: None,
+            is_causal: config.attention.is_causal && config.positions == Positions::Rotary,
         })
     }
 
@@ -110,15 +113,24 @@ impl<B: Backend> Transformer<B> {
         self.prefix_tokens
     }
 
+    /// The texts as a batch of sequences, one for each.
+    pub(crate) fn batch(&self, texts: &[Tokens]) -> TokenBatch {
+        TokenBatch::new(texts, self.prefix_tokens)
+    }
+
+    /// Whether sequences may begin with another one's tokens: their states do not depend on what follows.
+    pub(crate) fn shares_beginnings(&self, backend: &B) -> bool {
+        self.is_causal && self.prefix_tokens == 0 && backend.shares_beginnings()
+    }
+
     /// The last layer's state of each token, those of the prefix included: `[tokens, hidden]`, with the batch
     /// as the backend has it.
     pub(crate) fn forward(
         &self,
         backend: &B,
         scratch: &mut B::Scratch,
-        texts: &[Tokens],
+        batch: TokenBatch,
     ) -> Result<(B::States, B::Batch), EncoderError> {
-        let batch = TokenBatch::new(texts, self.prefix_tokens);
         let batch = self.tables.batch(backend, batch)?;
         let mut stream = self.tables.embed(backend, scratch, &batch)?;
         for (number, layer) in self.layers.iter().enumerate() {

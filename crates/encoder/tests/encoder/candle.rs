@@ -108,7 +108,7 @@ fn cross_encoders_of_every_head() {
         check_cross(&fixture("cross-encoders").join(name));
     }
     for name in ["llama-parts", "qwen2-one-answer", "qwen3-classifier", "qwen3-plain"] {
-        check_cross(&fixture("rerankers").join(name));
+        check_cross(&fixture("chat-models").join(name));
     }
     for name in ["bert-ce", "ernie-ce", "xlmr-ce"] {
         if let Some(folder) = toller_testing::shared(&format!("golden/{name}")) {

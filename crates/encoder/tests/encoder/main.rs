@@ -4,6 +4,7 @@
 mod architectures;
 #[cfg(feature = "candle")]
 mod candle;
+mod chat_models;
 mod common;
 mod convert;
 mod cross_encoder;
@@ -12,7 +13,6 @@ mod gpu;
 mod layouts;
 mod pairs;
 mod prefix;
-mod rerankers;
 mod sparse;
 mod token_classifier;
 mod tokenizer_flags;

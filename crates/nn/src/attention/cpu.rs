@@ -8,6 +8,9 @@
 //! Cost model: 2 * n * k * hidden multiply-adds a sequence and n * k * heads exponentials, where k is n, or
 //! with a window of w about 2 w + 80.
 //!
+//! A sequence that begins with another one's tokens has their keys and values in front of its own, and only
+//! its own queries.
+//!
 //! The keys of a block depend only on the sequence, and so do its bits: a key outside a query's window, but
 //! inside the block's, has weight zero, which changes no sum.
 
@@ -20,19 +23,19 @@ use toller_simd::{self as simd, Isa, Kernel, LANES, Simd};
 
 use super::operand::{Operand, Value, pack_keys};
 use super::{Attention, RotaryTable};
-use crate::Precision;
 use crate::cpu::{Output, Part};
 use crate::norm::cpu::Norm;
+use crate::{Precision, Sequences};
 
 /// Queries of a block: four register tiles of AVX-512. The scores of 512 keys are then 96 KiB.
 const BLOCK: usize = 48;
 
-/// One call: `qkv` `[tokens, input width]`, the sequences' starts and the end in `offsets`.
+/// One call: `qkv` `[tokens, input width]` of sequences.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) attention: &'a Attention,
     pub(crate) qkv: &'a [f32],
-    pub(crate) offsets: &'a [u32],
+    pub(crate) sequences: &'a Sequences,
     /// The norms of a head's queries and keys.
     pub(crate) head_norms: Option<&'a [Norm; 2]>,
     /// Rotations for the longest sequence at least.
@@ -66,8 +69,7 @@ struct Buffers<V: Copy + Default> {
 impl Call<'_> {
     /// Computes a part of the heads, of every sequence, into `out` `[tokens, output width]`.
     pub(crate) fn run(self, isa: Isa, precision: Precision, part: Part, out: Output, scratch: &mut Scratch) {
-        assert!(self.offsets.is_sorted(), "offsets ascend");
-        let tokens = self.offsets.last().map_or(0, |&end| end as usize);
+        let tokens = self.sequences.tokens();
         let attention = self.attention;
         assert_eq!(
             self.qkv.len(),
@@ -106,13 +108,12 @@ impl<O: Operand> Kernel for Heads<'_, O> {
     #[inline(always)]
     fn run<S: Simd>(mut self, simd: S) {
         let mut heads = 0;
-        for bounds in self.call.offsets.windows(2) {
-            let tokens = bounds[0] as usize..bounds[1] as usize;
+        for (before, tokens) in self.call.sequences.parts() {
             for head in 0..self.call.attention.heads {
                 // The heads of all sequences are counted through, so that parts are equal for one long text
                 // and for many.
                 if !tokens.is_empty() && self.part.has(heads) {
-                    self.attend(simd, tokens.clone(), head);
+                    self.attend(simd, before.clone(), tokens.clone(), head);
                 }
                 heads += 1;
             }
@@ -121,39 +122,50 @@ impl<O: Operand> Kernel for Heads<'_, O> {
 }
 
 impl<O: Operand> Heads<'_, O> {
-    /// One head of one sequence that is not empty.
+    /// One head of the queries of `tokens`, which are not empty, over the keys and values of `before` and
+    /// `tokens`.
     #[inline(always)]
-    fn attend<S: Simd>(&mut self, simd: S, tokens: Range<usize>, head: usize) {
+    fn attend<S: Simd>(&mut self, simd: S, before: Range<usize>, tokens: Range<usize>, head: usize) {
         let Buffers { prepared, converted, keys, values, scores, biases } = &mut *self.buffers;
         let attention = self.call.attention;
         let (head_size, width, hidden) =
             (attention.head_size, attention.input_width(), attention.output_width());
-        let qkv = &self.call.qkv[tokens.start * width..tokens.end * width];
-        let n = tokens.len();
+        let (shared, n) = (before.len(), before.len() + tokens.len());
         let places = attention.places(head);
-        let part = |part: usize| Rows::new(&qkv[places[part]..], width, n, head_size);
-        let (head_norms, rotary) = (self.call.head_norms, self.call.rotary);
-        let queries = if head_norms.is_some() || rotary.is_some() {
-            let norm = |part: usize| head_norms.map(|norms| &norms[part]);
-            let rows = prepare(simd, part(1), norm(1), rotary, prepared);
-            pack_keys(keys, O::rows(simd, rows, converted));
-            prepare(simd, part(0), norm(0), rotary, prepared)
-        } else {
-            pack_keys(keys, O::rows(simd, part(1), converted));
-            part(0)
+        let rows = |part: usize, tokens: &Range<usize>| {
+            let values = &self.call.qkv[tokens.start * width..tokens.end * width];
+            Rows::new(values.get(places[part]..).unwrap_or_default(), width, tokens.len(), head_size)
         };
-        O::pack_values(simd, values, part(2), converted);
+        let (head_norms, rotary) = (self.call.head_norms, self.call.rotary);
+        let norm = |part: usize| head_norms.map(|norms| &norms[part]);
+        let is_prepared = head_norms.is_some() || rotary.is_some();
+        // Of the sequence's rows, those that are not its own first.
+        let all = |part: usize| [rows(part, &before), rows(part, &tokens)];
+        let own_keys = if is_prepared || shared > 0 {
+            prepare(simd, all(1), 0, norm(1), rotary, prepared)
+        } else {
+            rows(1, &tokens)
+        };
+        pack_keys(keys, O::rows(simd, own_keys, converted));
+        let own_values =
+            if shared > 0 { prepare(simd, all(2), 0, None, None, prepared) } else { rows(2, &tokens) };
+        O::pack_values(simd, values, own_values, converted);
+        let queries = if is_prepared {
+            prepare(simd, [rows(0, &(0..0)), rows(0, &tokens)], shared, norm(0), rotary, prepared)
+        } else {
+            rows(0, &tokens)
+        };
         let queries = O::rows(simd, queries, converted);
         if let Some(bias) = &attention.relative_bias {
             bias.write_line(head, n, biases);
         }
         let scale = 1.0 / (head_size as f32).sqrt();
 
-        for block in (0..n).step_by(BLOCK) {
-            let count = BLOCK.min(n - block);
+        for block in (0..tokens.len()).step_by(BLOCK) {
+            let count = BLOCK.min(tokens.len() - block);
             // The keys that one of the queries sees, from a whole panel.
-            let first = attention.seen(block, n).start / PANEL * PANEL;
-            let seen = first..attention.seen(block + count - 1, n).end;
+            let first = attention.seen(shared + block, n).start / PANEL * PANEL;
+            let seen = first..attention.seen(shared + block + count - 1, n).end;
             let row_width = seen.len().next_multiple_of(LANES);
             scores.grow(BLOCK * row_width);
             let scores = scores.as_mut_slice();
@@ -163,7 +175,7 @@ impl<O: Operand> Heads<'_, O> {
 
             let mut sums = [0.0; BLOCK];
             for (row, sum) in sums.iter_mut().enumerate().take(count) {
-                let query = block + row;
+                let query = shared + block + row;
                 let row = &mut scores[row * row_width..][..row_width];
                 let own = attention.seen(query, n);
                 let mut factor = scale;
@@ -192,24 +204,31 @@ impl<O: Operand> Heads<'_, O> {
     }
 }
 
-/// Rows `[n, head_size]` normalised and then rotated by their positions, in `out`.
+/// Rows `[n, head_size]` of two parts normalised and then rotated by their positions, the first of which is
+/// `start`, in `out`.
 #[inline(always)]
 fn prepare<'a, S: Simd>(
     simd: S,
-    rows: Rows<'_>,
+    parts: [Rows<'_>; 2],
+    start: usize,
     norm: Option<&Norm>,
     rotary: Option<&RotaryTable>,
     out: &'a mut AlignedBuffer,
 ) -> Rows<'a> {
-    let (count, size) = (rows.count(), rows.depth());
+    let [first, second] = &parts;
+    let (count, size) = (first.count() + second.count(), first.depth());
     out.grow(count * size);
     let half = size / 2;
-    for (position, out) in out.as_mut_slice().chunks_exact_mut(size).enumerate().take(count) {
-        out.copy_from_slice(rows.row(position));
+    for (index, out) in out.as_mut_slice().chunks_exact_mut(size).enumerate().take(count) {
+        out.copy_from_slice(match index.checked_sub(first.count()) {
+            None => first.row(index),
+            Some(index) => second.row(index),
+        });
         if let Some(norm) = norm {
             norm.normalize(simd, out);
         }
         if let Some(table) = rotary {
+            let position = start + index;
             let angles = position * half..(position + 1) * half;
             rotate(simd, out, &table.cos[angles.clone()], &table.sin[angles]);
         }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 pub(crate) use self::relative_bias::RelativeBias;
 pub(crate) use self::rotary::{Rotary, RotaryTable};
-use crate::{AttentionParameters, NnError};
+use crate::{AttentionParameters, NnError, Sequences};
 
 /// A kind of attention: [`AttentionParameters`], checked and prepared.
 pub struct Attention {
@@ -63,18 +63,19 @@ impl Attention {
 
     /// Multiplications and additions over these sequences: queries with keys, and weights with values, each
     /// 2 * queries * keys * width.
-    pub(crate) fn operations(&self, sequences: impl Iterator<Item = Range<usize>>) -> usize {
-        4 * sequences.map(|tokens| self.pairs(tokens.len())).sum::<usize>() * self.output_width()
+    pub(crate) fn operations(&self, sequences: &Sequences) -> usize {
+        let pairs = sequences.parts().map(|(before, own)| self.pairs(own.len(), before.len() + own.len()));
+        4 * pairs.sum::<usize>() * self.output_width()
     }
 
     /// The pairs of queries and keys of a sequence of `n` tokens that are multiplied, without rounding to
     /// panels.
-    fn pairs(&self, n: usize) -> usize {
+    fn pairs(&self, queries: usize, n: usize) -> usize {
         match (self.before, self.after) {
-            (None, None) => n * n,
+            (None, None) => queries * n,
             (before, after) => {
                 let reach = |side: Option<usize>| side.unwrap_or(n).min(n);
-                n * n.min(reach(before) + reach(after) + 1)
+                queries * n.min(reach(before) + reach(after) + 1)
             }
         }
     }

@@ -457,7 +457,7 @@ impl Backend for Cuda {
         if qkv.number != self.number || qkv.rows != batch.tokens {
             return Err(NnError::Shape(format!("attention over {} states of another batch", qkv.rows)));
         }
-        count(Operation::Attention, attention.operations(batch.sequences.ranges()));
+        count(Operation::Attention, attention.operations(&batch.sequences));
         self.upload(scratch, batch)?;
         let prepares = head_norms.is_some() || kind.prepares_heads();
         let qkv = if prepares { self.prepare_heads(scratch, qkv, batch, kind, head_norms)? } else { qkv };

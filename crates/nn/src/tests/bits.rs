@@ -5,11 +5,14 @@ use proptest::prelude::*;
 use toller_simd::Isa;
 
 use super::{Layer, models, values};
+use crate::attention::Attention;
+use crate::attention::cpu::{Call, Scratch};
 use crate::cpu::{Output, Part};
 use crate::gated_linear::{GatedLinear, interleave};
 use crate::linear::cpu::Linear;
 use crate::linear::{Conversions, Weight};
-use crate::{Activation, Cpu, Precision};
+use crate::norm::cpu::Norm;
+use crate::{Activation, AttentionParameters, Cpu, Matrix, Precision, Sequences};
 
 /// `x` `[rows, inputs]` times a weight, divided among `parts`.
 fn linear(isa: Isa, x: &[f32], weight: &Weight, parts: usize) -> Vec<f32> {
@@ -121,6 +124,73 @@ proptest! {
             let got = model.run(&Cpu::with_isa(precision, isa), 0, 1);
             for (got, expected) in got.iter().zip(&expected) {
                 prop_assert_eq!(bits(got), bits(expected), "{}", isa);
+            }
+        }
+    }
+}
+
+/// The contexts of `qkv` `[tokens, width]`, the heads divided among `parts`.
+fn contexts(isa: Isa, precision: Precision, call: Call<'_>, parts: usize) -> Vec<f32> {
+    let mut out = vec![f32::NAN; call.sequences.tokens() * call.attention.output_width()];
+    let (target, mut scratch) = (Output::of(&mut out), Scratch::default());
+    for index in 0..parts {
+        call.run(isa, precision, Part::new(index, parts), target, &mut scratch);
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A sequence that begins with another one's tokens has the bits that it has whole.
+    #[test]
+    fn shared_beginnings_leave_no_trace(
+        lengths in prop::collection::vec(1_usize..120, 1..4), shared in 0_usize..130, half in 1_usize..36,
+        heads in (1_usize..3, 1_usize..3), window in prop::option::of(0_usize..90),
+        [rotates, norms, biased] in any::<[bool; 3]>(),
+        precision in prop::sample::select(Precision::ALL.to_vec()), seed: u64, parts in 1_usize..4,
+    ) {
+        let (key_heads, head_size) = (heads.1, 2 * half);
+        let heads = heads.0 * key_heads;
+        let bias = values(seed ^ 1, heads * 9);
+        let attention = Attention::new(AttentionParameters {
+            heads,
+            key_heads,
+            head_size,
+            rotary_theta: rotates.then_some(100.0),
+            relative_bias: biased.then_some(Matrix { values: &bias, rows: heads, columns: 9 }),
+            before: window,
+            after: Some(0),
+        }).unwrap();
+        let rotary = attention.rotary.as_ref().map(|rotary| rotary.table(300));
+        let weights = [2, 3].map(|salt| values(seed ^ salt, head_size));
+        let head_norms = weights.map(|weight| {
+            Norm { bias: vec![0.0; weight.len()], weight, epsilon: 1e-3, centers: false }
+        });
+        let width = attention.input_width();
+        let run = |isa: Isa, qkv: &[f32], sequences: &Sequences, parts: usize| {
+            let (head_norms, rotary) = (norms.then_some(&head_norms), rotary.as_deref());
+            let call = Call { attention: &attention, qkv, sequences, head_norms, rotary };
+            contexts(isa, precision, call, parts)
+        };
+        let common = values(seed ^ 4, shared * width);
+        let own: Vec<Vec<f32>> =
+            (5..).zip(&lengths).map(|(salt, length)| values(seed ^ salt, length * width)).collect();
+        let together = [common.clone(), own.concat()].concat();
+        let sequences = lengths.iter().map(|&length| (length, Some(0)));
+        let sequences = Sequences::sharing([(shared, None)].into_iter().chain(sequences));
+        for isa in Isa::available() {
+            let found = run(isa, &together, &sequences, parts);
+            let (first, mut rest) = found.split_at(shared * attention.output_width());
+            for (own, &length) in own.iter().zip(&lengths) {
+                let whole = [&common[..], own].concat();
+                let alone = Sequences::from_lengths([shared + length]);
+                let expected = run(isa, &whole, &alone, 1);
+                let (of_common, expected) = expected.split_at(first.len());
+                let (found, after) = rest.split_at(expected.len());
+                prop_assert_eq!(bits(found), bits(expected), "{} on {}", precision, isa);
+                prop_assert_eq!(bits(first), bits(of_common), "{} on {}", precision, isa);
+                rest = after;
             }
         }
     }

@@ -29,6 +29,8 @@ pub(super) struct Batch<'a> {
     /// The inputs of the first pair, of the second, and so on.
     pub(super) inputs: Vec<Tokens>,
     pub(super) tokens: usize,
+    /// Those that are computed: pairs may share what they begin with.
+    computed: usize,
 }
 
 /// A pair of a batch.
@@ -132,11 +134,13 @@ impl<'a> Feeder<'a> {
 
     /// Adds a pair to the batch, which is sent first if it has no room.
     fn push(&self, pair: Pair<'a>, inputs: Vec<Tokens>, batch: &mut Batch<'a>) -> Result<(), Ended> {
-        let tokens: usize = inputs.iter().map(Tokens::len).sum();
-        if batch.tokens + tokens > self.scorer.batch_tokens() && !batch.pairs.is_empty() {
+        let mut computed = self.scorer.added_tokens(batch.inputs.last(), &inputs);
+        if batch.computed + computed > self.scorer.batch_tokens() && !batch.pairs.is_empty() {
             self.batches.send(std::mem::take(batch)).map_err(|_| Ended::Unheard)?;
+            computed = self.scorer.added_tokens(None, &inputs);
         }
-        batch.tokens += tokens;
+        batch.computed += computed;
+        batch.tokens += inputs.iter().map(Tokens::len).sum::<usize>();
         batch.inputs.extend(inputs);
         batch.pairs.push(pair);
         Ok(())

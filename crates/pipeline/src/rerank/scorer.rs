@@ -32,6 +32,12 @@ impl<'a> Scorer<'a> {
         self.model.batch_tokens()
     }
 
+    /// The tokens that inputs add to a batch behind `last`.
+    pub(super) fn added_tokens(&self, last: Option<&Tokens>, inputs: &[Tokens]) -> usize {
+        let before = std::iter::once(last).chain(inputs.iter().map(Some));
+        before.zip(inputs).map(|(before, input)| self.model.added_tokens(before, input)).sum()
+    }
+
     /// Batches that are scored at the same time, with this many threads.
     pub(super) fn sessions(&self, threads: usize) -> usize {
         let work = self.model.work();

@@ -41,11 +41,11 @@ fn query_with_room(model: &CrossEncoder, text: &str) -> crate::Result<String> {
     let mut characters = text.chars().count().min(LONGEST_QUERY);
     loop {
         let query: String = text.chars().take(characters).collect();
-        match model.tokenize_pair(&query, "") {
+        match model.check_room(&model.tokenize_query(&query)?) {
             Err(EncoderError::Tokenizer(TokenizerError::FirstTextTooLong { .. })) if characters > 0 => {
                 characters /= 2
             }
-            result => return Ok(result.map(|_| query)?),
+            result => return Ok(result.map(|()| query)?),
         }
     }
 }

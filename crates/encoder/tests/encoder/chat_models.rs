@@ -1,20 +1,23 @@
-//! Language models as rerankers, and chat templates, against sentence-transformers in float64.
+//! Models that read texts in chat templates, rerankers and encoders, against sentence-transformers in float64.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, PairText};
+use toller_encoder::{
+    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, PairText, Role, TextInput, TitleTypes,
+};
+use toller_nn::Precision;
 use toller_tokenizer::{PairTruncation, Tokens};
 
-use crate::common::Copy;
+use crate::common::{Case, Copy, check as check_vectors, lines};
 use crate::cross_encoder::check;
 
 const ALL: [&str; 5] =
     ["llama-parts", "qwen2-one-answer", "qwen3-classifier", "qwen3-modules", "qwen3-plain"];
 
 fn fixture(name: &str) -> PathBuf {
-    toller_testing::repository("tests/fixtures/rerankers").join(name)
+    toller_testing::repository("tests/fixtures/chat-models").join(name)
 }
 
 fn load(name: &str, options: &CrossEncoderOptions) -> CrossEncoder {
@@ -44,6 +47,27 @@ fn scores_are_those_of_sentence_transformers() {
     }
     let label = |name: &str| load(name, &CrossEncoderOptions::default()).labels().join(" ");
     assert_eq!(ALL.map(label), ["yes", "no", "LABEL_0", "yes", "yes"]);
+}
+
+/// What pairs begin with in common is computed once, in every precision.
+#[test]
+fn pairs_of_a_query_share_their_beginning_without_a_trace() {
+    for name in ALL {
+        for dtype in Precision::ALL {
+            let model =
+                load(name, &CrossEncoderOptions { dtype: Some(dtype), ..CrossEncoderOptions::default() });
+            let pairs: Vec<Tokens> = ["the first query", "another one"]
+                .into_iter()
+                .flat_map(|query| {
+                    ["a", "the city of the first years", "", "b c"].map(|passage| (query, passage))
+                })
+                .map(|(query, passage)| model.tokenize_pair(query, passage).unwrap())
+                .collect();
+            let alone: Vec<f32> =
+                pairs.iter().flat_map(|pair| model.logits(std::slice::from_ref(pair)).unwrap()).collect();
+            assert_eq!(model.logits(&pairs).unwrap(), alone, "{name} in {dtype}");
+        }
+    }
 }
 
 #[test]
@@ -228,4 +252,63 @@ fn a_tied_model_may_have_an_output_layer() {
     let model = CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).unwrap();
     assert_eq!(model.score(&[model.tokenize_pair("q", "p").unwrap()]).unwrap(), [0.0]);
     assert!(model.unexpected_tensors().is_empty());
+}
+
+#[test]
+fn encoders_read_texts_as_messages() {
+    let folder = fixture("qwen3-encoder");
+    let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
+    let cases: Vec<Case> = lines(&folder.join("expected.jsonl"));
+    for (role, name) in [(Role::Query, "query"), (Role::Passage, "passage")] {
+        let of_role: Vec<&Case> = cases.iter().filter(|case| case.role.as_deref() == Some(name)).collect();
+        assert!(of_role.len() > 5);
+        check_vectors(encoder.tower(role), &of_role, 1e-5, |case| &case.embedding);
+    }
+    assert!(!CrossEncoder::is_in(&folder).unwrap());
+
+    // A prompt is the message of the system, and what does not fit is the text's end, not the template's.
+    let query = encoder.tower(Role::Query);
+    let decoded = |ids: &[u32]| query.tokenizer().decode(ids, false).unwrap();
+    let (tokens, is_cut) = query.tokenize_cut(&"years ".repeat(99), None).unwrap();
+    let found = decoded(&tokens.input_ids);
+    assert!(is_cut && tokens.len() == query.max_length() && found.ends_with("<|im_end|>\n"), "{found}");
+    assert!(found.starts_with("<|im_start|>system\nFind what answers this<|im_end|>"), "{found}");
+    assert!(!query.tokenize_cut("years", None).unwrap().1);
+
+    let titled = TextInput::Titled {
+        title: "Years".to_owned(),
+        text: "and years".to_owned(),
+        types: TitleTypes::OneSegment,
+    };
+    let error = query.tokenize_input(&titled).unwrap_err().to_string();
+    assert!(error.contains("no place for a title"), "{error}");
+}
+
+#[test]
+fn an_encoder_reads_messages_only_where_its_files_say_so() {
+    let load = |copy: &Copy| DualEncoder::load(copy.path(), &LoadOptions::default());
+    let own = load(&Copy::of(&fixture("qwen3-encoder"))).unwrap();
+    let without = |change: fn(&mut Value)| {
+        Copy::of(&fixture("qwen3-encoder")).edit("sentence_bert_config.json", change)
+    };
+    let silent =
+        load(&without(|file| drop(file.as_object_mut().unwrap().remove("modality_config")))).unwrap();
+    let plain =
+        load(&without(|file| drop(file["modality_config"].as_object_mut().unwrap().remove("message"))))
+            .unwrap();
+    let ids = |encoder: &DualEncoder| encoder.tower(Role::Passage).tokenize("years").unwrap().input_ids;
+    assert_eq!(ids(&silent), ids(&plain));
+    assert!(ids(&own).len() > ids(&plain).len());
+    assert_eq!(silent.fingerprint(), plain.fingerprint());
+    assert_ne!(silent.fingerprint(), own.fingerprint());
+    for (template, said) in [
+        ("{{ messages[0].role }}", "without a place for a text"),
+        ("{{ messages[0].content }}{{ task }}", "depends on the task"),
+        ("{{ messages[9].content.strip() }}", "undefined value"),
+    ] {
+        let error = load(&with_template("qwen3-encoder", template)).err().unwrap().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    // A word of the text is not a variable.
+    assert!(load(&with_template("qwen3-encoder", "The task: {{ messages[-1].content }}")).is_ok());
 }
