@@ -54,3 +54,4 @@ mod support;
 mod train;
 mod training_recipes;
 mod two_towers;
+mod vector_prf;

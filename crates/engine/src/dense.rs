@@ -9,6 +9,7 @@ use toller_files::Checksum;
 use toller_index::FlatIndex;
 use toller_ir::{DocOrd, Query, Role, SearchRequest, SearchResponse};
 use toller_pipeline::DenseSearcher;
+use toller_pipeline::feedback::VectorFeedback;
 use toller_store::{ImpactStore, ModelInfo, Part, Store, StoreError};
 use toller_topk::{FirstRank, Scan};
 
@@ -30,11 +31,20 @@ pub struct DenseOptions {
     pub verify: bool,
     /// Whether stores may be searched that were encoded as queries, and with vectors of passages.
     pub any_role: bool,
+    /// How queries are moved towards their best hits, if they are.
+    pub feedback: Option<VectorFeedback>,
 }
 
 impl Default for DenseOptions {
     fn default() -> Self {
-        Self { scan: Scan::Auto, device: Device::Auto, part: None, verify: true, any_role: false }
+        Self {
+            scan: Scan::Auto,
+            device: Device::Auto,
+            part: None,
+            verify: true,
+            any_role: false,
+            feedback: None,
+        }
     }
 }
 
@@ -118,7 +128,7 @@ impl Engine {
                 DenseSearcher::of_store(self.open_flat(stores, options, check)?, queries)?
             }
         };
-        Ok(Pooled::new(searcher, &self.threads))
+        Ok(Pooled::new(searcher.with_feedback(options.feedback), &self.threads))
     }
 
     /// Opens stores as one collection.

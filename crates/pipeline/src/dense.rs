@@ -13,12 +13,14 @@ use toller_store::Store;
 use toller_tokenizer::Tokens;
 use toller_topk::FirstRank;
 
+use crate::feedback::VectorFeedback;
 use crate::{Ordinals, PipelineError};
 
 /// A flat index, and where the vectors of queries come from.
 pub struct DenseSearcher {
     index: FlatIndex,
     vectors: QueryVectors,
+    feedback: Option<VectorFeedback>,
 }
 
 /// Where the vectors of queries come from.
@@ -36,7 +38,7 @@ impl DenseSearcher {
     /// [`PipelineError::Index`] if the encoder makes vectors of another dimension than the index's.
     pub fn new(index: FlatIndex, encoder: Arc<DualEncoder>) -> Result<Self, PipelineError> {
         index.check_dim(encoder.tower(Role::Query).dim())?;
-        Ok(Self { index, vectors: QueryVectors::Encoder(encoder) })
+        Ok(Self { index, vectors: QueryVectors::Encoder(encoder), feedback: None })
     }
 
     /// Searches `index` with the vectors of `queries`, found by the queries' identifiers. They stay in the
@@ -48,7 +50,31 @@ impl DenseSearcher {
     pub fn of_store(index: FlatIndex, queries: Store) -> Result<Self, PipelineError> {
         index.check_dim(queries.dim())?;
         let rows = Ordinals::of_ids(ids(&queries))?;
-        Ok(Self { index, vectors: QueryVectors::Given { store: queries, rows } })
+        Ok(Self { index, vectors: QueryVectors::Given { store: queries, rows }, feedback: None })
+    }
+
+    /// The same searcher, which moves queries towards their best hits and searches again.
+    #[must_use]
+    pub fn with_feedback(self, feedback: Option<VectorFeedback>) -> Self {
+        Self { feedback, ..self }
+    }
+
+    /// Moves `vectors`, `[queries, dim]`, if that is asked for.
+    fn expand(&self, vectors: &mut [f32], filter: &Filter<'_>) -> Result<(), PipelineError> {
+        let Some(feedback) = self.feedback else { return Ok(()) };
+        let (store, dim) = (self.index.store(), self.index.dim());
+        let found = self.index.search(vectors, feedback.documents(), filter)?;
+        let vector_of = |doc: DocOrd| {
+            let (shard, row) = store.locate(doc);
+            let mut vector = vec![0.0; dim];
+            shard.embeddings().widen(row * dim..(row + 1) * dim, &mut vector);
+            vector
+        };
+        vectors.par_chunks_exact_mut(dim).zip(&found.rankings).for_each(|(query, ranking)| {
+            let documents: Vec<Vec<f32>> = ranking.hits.iter().map(|hit| vector_of(hit.doc)).collect();
+            feedback.expand(query, &documents);
+        });
+        Ok(())
     }
 
     /// The vectors of queries, `[queries, dim]`.
@@ -87,9 +113,10 @@ impl DenseSearcher {
     /// The response, and the queries' vectors.
     fn respond(&self, request: &SearchRequest<'_>) -> Result<(SearchResponse, Vec<f32>), PipelineError> {
         let started = Instant::now();
-        let vectors = self.vectors_of(request.queries)?;
+        let mut vectors = self.vectors_of(request.queries)?;
         let encode = Timing { stage: "encode", duration: started.elapsed() };
         let started = Instant::now();
+        self.expand(&mut vectors, &request.filter)?;
         let found = self.index.search(&vectors, request.k, &request.filter)?;
         let scan = Timing { stage: "scan", duration: started.elapsed() };
         let response = SearchResponse {
@@ -112,7 +139,9 @@ impl DenseSearcher {
         relevant: &[Vec<DocOrd>],
         groups: Option<&[u32]>,
     ) -> Result<Vec<Option<FirstRank>>, PipelineError> {
-        Ok(self.index.first_ranks(&self.vectors_of(queries)?, relevant, groups)?)
+        let mut vectors = self.vectors_of(queries)?;
+        self.expand(&mut vectors, &Filter::default())?;
+        Ok(self.index.first_ranks(&vectors, relevant, groups)?)
     }
 
     /// The stores that are searched.

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
+use toller_pipeline::feedback::{Feedback, Rm3, Rocchio, VectorFeedback, VectorFeedbackName};
 
 use crate::error::Failed;
 use crate::models::at_least_one;
@@ -87,6 +87,57 @@ fn rocchio_of(asked: &Asked<'_>) -> PyResult<Rocchio> {
         Ok(true)
     })?;
     Ok(rocchio)
+}
+
+/// `vector_prf`.
+#[derive(FromPyObject)]
+pub(crate) enum AskedOfVectors<'py> {
+    /// The method, with the usual parameters.
+    Method(String),
+    /// The method and parameters of the caller.
+    Parameters(Bound<'py, PyDict>),
+}
+
+/// How the vectors of queries are moved.
+pub(crate) fn vector_feedback(asked: &AskedOfVectors<'_>) -> PyResult<VectorFeedback> {
+    let (mut method, mut documents) = (None, VectorFeedback::DOCUMENTS);
+    let (mut alpha, mut beta) = (None, None);
+    match asked {
+        AskedOfVectors::Method(name) => method = Some(name.clone()),
+        AskedOfVectors::Parameters(parameters) => {
+            Asked::Parameters(parameters.clone()).each(
+                "vector_prf",
+                "method, docs, alpha and beta",
+                |name, value| {
+                    match name {
+                        "method" => method = Some(value.extract()?),
+                        "docs" => documents = count(name, value)?,
+                        "alpha" => alpha = Some(weight(name, value, MOST_WEIGHT)?),
+                        "beta" => beta = Some(weight(name, value, MOST_WEIGHT)?),
+                        _ => return Ok(false),
+                    }
+                    Ok(true)
+                },
+            )?;
+        }
+    }
+    let Some(method) = method else {
+        return Err(Failed::invalid("vector_prf has no method")
+            .hint("give \"average\" or \"rocchio\"")
+            .into());
+    };
+    match method.parse().map_err(Failed::from)? {
+        VectorFeedbackName::Average if alpha.or(beta).is_some() => {
+            let failed = Failed::invalid("the average of a query and its best hits has no weights");
+            Err(failed.hint("leave alpha and beta out, or give method \"rocchio\"").into())
+        }
+        VectorFeedbackName::Average => Ok(VectorFeedback::Average { documents }),
+        VectorFeedbackName::Rocchio => Ok(VectorFeedback::Rocchio {
+            documents,
+            alpha: alpha.unwrap_or(VectorFeedback::ALPHA),
+            beta: beta.unwrap_or(VectorFeedback::BETA),
+        }),
+    }
 }
 
 fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {

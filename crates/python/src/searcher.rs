@@ -18,7 +18,7 @@ use toller_pipeline::{DocumentLists, QueryFilter, SearchJob};
 use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use crate::error::Failed;
-use crate::feedback::{Asked, feedback};
+use crate::feedback::{Asked, AskedOfVectors, feedback, vector_feedback};
 use crate::flat::{StoreArgument, parse_device};
 use crate::given::{Files, Kind, Reading};
 use crate::mappings::{Mapped, identifier};
@@ -128,9 +128,11 @@ impl PySearcher {
     /// Searches vectors exactly: `store` is a Store, a path or several paths. `encoder` encodes the queries
     /// and must be the model that encoded the store; or `query_vectors` is the path of a store of encoded
     /// queries. With `verify`, checksums are compared, but for those of a Store that were compared before.
+    /// `vector_prf` moves queries towards their best hits: "average", "rocchio", or a dict with `method`,
+    /// `docs` (3), and of rocchio `alpha` (0.9) and `beta` (0.1).
     #[staticmethod]
     #[pyo3(signature = (store, encoder=None, *, query_vectors=None, scan="auto", device="auto", verify=true,
-                        any_role=false, assume_model=false))]
+                        any_role=false, assume_model=false, vector_prf=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn dense(
         py: Python<'_>,
@@ -142,7 +144,9 @@ impl PySearcher {
         verify: bool,
         any_role: bool,
         assume_model: bool,
+        vector_prf: Option<AskedOfVectors<'_>>,
     ) -> PyResult<Self> {
+        let feedback = vector_prf.map(|asked| vector_feedback(&asked)).transpose()?;
         let (stores, is_verified) = match store {
             StoreArgument::Open(store) => (store.get().paths.clone(), store.get().is_verified),
             StoreArgument::Paths(paths) => (paths.all(), false),
@@ -157,7 +161,8 @@ impl PySearcher {
             }
         };
         let scan = scan.parse().map_err(Failed::from)?;
-        let options = DenseOptions { scan, device: parse_device(device)?, part: None, verify, any_role };
+        let device = parse_device(device)?;
+        let options = DenseOptions { scan, device, part: None, verify, any_role, feedback };
         let open = move |session: &Arc<Session>| Ok(session.engine()?.dense(&stores, queries, &options)?);
         Ok(Self::of(work::run(py, None, open)?))
     }

@@ -277,6 +277,26 @@ def test_queries_are_expanded_with_parameters_of_the_command_line(
         toller.SparseIndex(index, rm3=few, rocchio=True)
 
 
+def test_queries_move_to_their_best_hits_as_on_the_command_line(
+    cli: Cli, encoder: toller.Encoder, store: toller.Store, minilm: Path, queries: Path, tmp_path: Path
+) -> None:
+    asked = toller.read_queries(queries)
+    given: dict[str, Any] = {"method": "rocchio", "docs": np.int64(5), "alpha": 0.5, "beta": 0.25}
+    flags = ["--vector-prf", "rocchio", "--vector-prf-docs", 5, "--vector-prf-alpha", 0.5, "--vector-prf-beta", 0.25]
+    runs = set()
+    for feedback, options in [(None, []), ("average", ["--vector-prf", "average"]), (given, flags)]:
+        searcher = toller.Searcher.dense(store, encoder, vector_prf=feedback)
+        cli("search", "--dense", store.paths[0], "--model", minilm, *options, "--queries", queries, "--k", 20,
+            "--output", tmp_path / "run", "--overwrite")
+        runs.add(written(searcher.batch_search(asked, k=20), tmp_path))
+        assert (tmp_path / "run").read_bytes() in runs
+    assert len(runs) == 3
+    for bad, said in [("other", "other"), ({"docs": 3}, "no method"), ({"method": "average", "beta": 1}, "no weights"),
+                      ({"method": "rocchio", "docs": 0}, "docs=0"), ({"depth": 3}, 'no parameter "depth"')]:
+        with pytest.raises(toller.InvalidArgument, match=said):
+            toller.Searcher.dense(store, encoder, vector_prf=bad)  # type: ignore[arg-type]
+
+
 def test_documents_are_left_out(sparse: toller.SparseIndex) -> None:
     asked = {"q": "cells of the immune system", "r": "cells"}
     whole = sparse.batch_search(asked, k=10)

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use toller_engine::{DenseOptions, Device, Encoder, Engine, EngineError, Pooled, QuerySource, Scan};
 use toller_hub::ResolveError;
 use toller_pipeline::DenseSearcher;
+use toller_pipeline::feedback::{VectorFeedback, VectorFeedbackName};
 
 use super::device;
 use super::model::{self, ModelArgs};
 use super::paths::{InputPath, ModelName};
+use super::sparse::weight;
 use crate::engine::in_flags;
 use crate::error::{Remedied, UsageError};
 use crate::flags::first_given;
@@ -28,6 +30,53 @@ pub struct StoreArgs {
     /// Assume that --model made the vectors of a store that was imported without a model
     #[arg(long, requires = "dense")]
     pub assume_model: bool,
+
+    #[command(flatten)]
+    feedback: VectorFeedbackArgs,
+}
+
+/// Flags of the feedback on vectors.
+#[derive(Debug, clap::Args)]
+struct VectorFeedbackArgs {
+    /// Move the vectors of queries towards their best hits, and search again: average or rocchio
+    #[arg(long, value_name = "HOW", requires = "dense")]
+    vector_prf: Option<VectorFeedbackName>,
+
+    /// Best hits that queries are moved towards [default: 3]
+    #[arg(long, value_name = "N", requires = "vector_prf", value_parser = clap::value_parser!(u32).range(1..))]
+    vector_prf_docs: Option<u32>,
+
+    /// Weight of the query, for rocchio [default: 0.9]
+    #[arg(long, value_name = "X", requires = "vector_prf", allow_negative_numbers = true, value_parser = weight)]
+    vector_prf_alpha: Option<f32>,
+
+    /// Weight of the mean of the best hits, for rocchio [default: 0.1]
+    #[arg(long, value_name = "X", requires = "vector_prf", allow_negative_numbers = true, value_parser = weight)]
+    vector_prf_beta: Option<f32>,
+}
+
+impl StoreArgs {
+    /// How queries are moved towards their best hits.
+    pub fn feedback(&self) -> Result<Option<VectorFeedback>, UsageError> {
+        let VectorFeedbackArgs { vector_prf, vector_prf_docs, vector_prf_alpha, vector_prf_beta } =
+            self.feedback;
+        let documents = vector_prf_docs.map_or(VectorFeedback::DOCUMENTS, |documents| documents as usize);
+        Ok(match vector_prf {
+            None => None,
+            Some(VectorFeedbackName::Rocchio) => Some(VectorFeedback::Rocchio {
+                documents,
+                alpha: vector_prf_alpha.unwrap_or(VectorFeedback::ALPHA),
+                beta: vector_prf_beta.unwrap_or(VectorFeedback::BETA),
+            }),
+            Some(VectorFeedbackName::Average) if vector_prf_alpha.or(vector_prf_beta).is_some() => {
+                return Err(UsageError::new(
+                    "the average of a query and its best hits has no weights",
+                    "leave --vector-prf-alpha and --vector-prf-beta out, or give --vector-prf rocchio",
+                ));
+            }
+            Some(VectorFeedbackName::Average) => Some(VectorFeedback::Average { documents }),
+        })
+    }
 }
 
 /// Flags of dense retrieval.
@@ -73,6 +122,7 @@ impl DenseArgs {
             compute.check_unused("leave --backend out, or give --model and --queries")?;
         }
         compute.check()?;
+        self.store_args.feedback()?;
         if self.dense.is_empty() {
             return match has_queries {
                 _ if !with_index => Err(UsageError::new(
@@ -160,7 +210,15 @@ impl DenseArgs {
         engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
-        let StoreArgs { scan, no_verify, assume_model } = &self.store_args;
+        let StoreArgs { scan, no_verify, assume_model, .. } = &self.store_args;
+        let feedback = self.store_args.feedback()?;
+        if feedback.is_some() && part.is_some() {
+            return Err(UsageError::new(
+                "--vector-prf needs the best hits of the whole collection, and --shard searches a part of it",
+                "search the whole collection, or divide the queries instead",
+            )
+            .into());
+        }
         let queries = match &self.query_vectors {
             Some(path) => QuerySource::Store(path.into()),
             None => {
@@ -168,7 +226,8 @@ impl DenseArgs {
                 QuerySource::Encoder { encoder, assume_model: *assume_model }
             }
         };
-        let options = DenseOptions { scan: *scan, device, part, verify: !no_verify, any_role: self.any_role };
+        let (scan, verify, any_role) = (*scan, !no_verify, self.any_role);
+        let options = DenseOptions { scan, device, part, verify, any_role, feedback };
         engine.dense(&self.dense, queries, &options).map_err(in_flags)
     }
 }

@@ -160,7 +160,7 @@ fn parameter(text: &str, ranker: impl FnOnce(f32) -> Ranker) -> Result<f32, Stri
     ranker(value).check().map(|()| value).map_err(|error| error.to_string())
 }
 
-fn weight(text: &str) -> Result<f32, String> {
+pub(super) fn weight(text: &str) -> Result<f32, String> {
     let weight = text.parse::<f32>().ok().filter(|weight| (0.0..=1e9).contains(weight));
     weight.ok_or_else(|| "a number from 0 to 1e9".to_owned())
 }

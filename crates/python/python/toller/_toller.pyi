@@ -176,6 +176,7 @@ class Searcher:
         verify: bool = True,
         any_role: bool = False,
         assume_model: bool = False,
+        vector_prf: str | dict[str, Any] | None = None,
     ) -> Searcher: ...
     @staticmethod
     def hybrid(

@@ -143,6 +143,7 @@ impl SystemArgs {
                 scan: self.store_args.scan,
                 device: compute.device,
                 verify,
+                feedback: self.store_args.feedback()?,
                 ..DenseOptions::default()
             },
             assume_model: self.store_args.assume_model,
