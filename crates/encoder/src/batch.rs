@@ -63,22 +63,25 @@ impl TokenBatch {
 }
 
 /// How many of the first texts are computed together, and the tokens that all of them begin with; 0 for one
-/// text alone. A text is added as long as that saves tokens. Each has at least one token of its own.
+/// text alone.
 fn common_beginning(texts: &[Tokens]) -> (usize, usize) {
-    let Some((first, others)) = texts.split_first() else { return (0, 0) };
-    let (mut count, mut shared) = (1, first.len().saturating_sub(1));
-    for text in others {
-        let common = common_tokens(first, text).min(shared);
-        if count * common <= (count - 1) * shared {
-            break;
-        }
+    let (mut count, mut shared) = (1, 0);
+    while let Some(common) = texts.get(count).and_then(|text| joined(&texts[0], count, shared, text)) {
         (count, shared) = (count + 1, common);
     }
-    if count == 1 { (1, 0) } else { (count, shared) }
+    (count, shared)
+}
+
+/// What `count` texts share with one more, if that saves tokens. The first of them is given, and what they
+/// share without the new one.
+fn joined(first: &Tokens, count: usize, shared: usize, text: &Tokens) -> Option<usize> {
+    let common = common_tokens(first, text);
+    let common = if count > 1 { common.min(shared) } else { common };
+    (count * common > (count - 1) * shared).then_some(common)
 }
 
 /// The tokens that both texts begin with and that are worth sharing; each has at least one of its own.
-pub(crate) fn common_tokens(one: &Tokens, other: &Tokens) -> usize {
+fn common_tokens(one: &Tokens, other: &Tokens) -> usize {
     let most = one.len().min(other.len()).saturating_sub(1);
     let is_same =
         |at: &usize| one.input_ids[*at] == other.input_ids[*at] && one.type_ids[*at] == other.type_ids[*at];
@@ -91,20 +94,64 @@ pub(crate) fn length(text: &Tokens, prefix: usize) -> usize {
     if text.is_empty() { 0 } else { text.len() + prefix }
 }
 
-/// Splits texts into consecutive batches of at most `budget` tokens; a text of more tokens is a batch by
-/// itself. `added` says how many tokens a text adds behind the one before it in the batch. The order does not
-/// change: without padding, sorting gains nothing.
+/// The tokens that are computed for a batch of texts.
+#[derive(Clone, Debug)]
+pub struct BatchSize {
+    /// Whether what texts begin with in common counts once.
+    shares: bool,
+    /// Tokens in front of every text.
+    prefix: usize,
+    /// Those of the texts before the last ones that share their beginning.
+    before: usize,
+    /// The first of the last ones, how many they are, what they share, and all their tokens.
+    first: Tokens,
+    count: usize,
+    shared: usize,
+    tokens: usize,
+}
+
+impl BatchSize {
+    /// That of a batch without texts.
+    pub(crate) fn new(shares: bool, prefix: usize) -> Self {
+        Self { shares, prefix, before: 0, first: Tokens::default(), count: 0, shared: 0, tokens: 0 }
+    }
+
+    /// Adds a text behind the others.
+    pub fn add(&mut self, text: &Tokens) {
+        let is_joined = self.shares && self.count > 0;
+        let common = if is_joined { joined(&self.first, self.count, self.shared, text) } else { None };
+        if let Some(common) = common {
+            (self.count, self.shared) = (self.count + 1, common);
+            self.tokens += text.len();
+            return;
+        }
+        self.before = self.tokens();
+        (self.count, self.shared, self.tokens) = (1, 0, length(text, self.prefix));
+        if self.shares {
+            self.first.clone_from(text);
+        }
+    }
+
+    /// The number of tokens.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.before + self.tokens - self.count.saturating_sub(1) * self.shared
+    }
+}
+
+/// Splits texts into consecutive batches of at most `budget` tokens, counted from `empty` on; a text of more
+/// tokens is a batch by itself. The order does not change: without padding, sorting gains nothing.
 pub(crate) fn by_budget(
     texts: &[Tokens],
     budget: usize,
-    added: impl Fn(Option<&Tokens>, &Tokens) -> usize,
+    empty: BatchSize,
 ) -> impl Iterator<Item = &[Tokens]> {
     let mut rest = texts;
     std::iter::from_fn(move || {
-        let (mut total, mut previous) = (0, None);
+        let mut size = empty.clone();
         let fitting = rest.iter().take_while(|text| {
-            total += added(previous.replace(*text), text);
-            total <= budget
+            size.add(text);
+            size.tokens() <= budget
         });
         let count = fitting.count().max(1);
         if rest.is_empty() {
@@ -120,7 +167,7 @@ pub(crate) fn by_budget(
 mod tests {
     use toller_tokenizer::Tokens;
 
-    use super::{TokenBatch, by_budget, common_tokens, length};
+    use super::{BatchSize, TokenBatch, by_budget};
 
     #[test]
     fn batches_fill_the_budget_in_order() {
@@ -128,20 +175,18 @@ mod tests {
             .map(|len| Tokens { input_ids: vec![len as u32; len], type_ids: vec![0; len] })
             .into();
         let lengths = |budget| -> Vec<Vec<usize>> {
-            let batches = by_budget(&texts, budget, |_, text| text.len());
+            let batches = by_budget(&texts, budget, BatchSize::new(false, 0));
             batches.map(|batch| batch.iter().map(Tokens::len).collect()).collect()
         };
         assert_eq!(lengths(10), [vec![3, 3, 4], vec![20], vec![1, 0, 9]]);
         assert_eq!(lengths(1), [vec![3], vec![3], vec![4], vec![20], vec![1, 0], vec![9]]);
-        assert_eq!(by_budget(&[], 10, |_, text| text.len()).count(), 0);
-        let with_prefix = by_budget(&texts, 14, |_, text| length(text, 2));
+        assert_eq!(by_budget(&[], 10, BatchSize::new(true, 0)).count(), 0);
+        let with_prefix = by_budget(&texts, 14, BatchSize::new(false, 2));
         let with_prefix: Vec<usize> = with_prefix.map(<[Tokens]>::len).collect();
         assert_eq!(with_prefix, [2, 1, 1, 3], "5 + 5, 6, 22, 3 + 0 + 11");
         let same = vec![text(&[7; 20]); 5];
-        let added = |before: Option<&Tokens>, text: &Tokens| {
-            text.len() - before.map_or(0, |before| common_tokens(before, text))
-        };
-        let shared: Vec<usize> = by_budget(&same, 22, added).map(<[Tokens]>::len).collect();
+        let shared = by_budget(&same, 22, BatchSize::new(true, 0));
+        let shared: Vec<usize> = shared.map(<[Tokens]>::len).collect();
         assert_eq!(shared, [3, 2], "20 + 1 + 1");
     }
 
@@ -177,6 +222,22 @@ mod tests {
             let plain = TokenBatch::new(&texts, 0);
             assert_eq!((batch.input_ids, batch.texts), (plain.input_ids, None));
             assert_eq!(batch.sequences.offsets(), plain.sequences.offsets());
+        }
+    }
+
+    #[test]
+    fn the_size_of_a_batch_is_that_of_its_sequences() {
+        let of = |shared: u32, own: u32| text(&[&(0..shared).collect::<Vec<_>>()[..], &[own]].concat());
+        // Beginnings that shrink from text to text, and that change.
+        let shapes = [30, 29, 28, 20, 8, 9, 40, 40, 3, 40, 39].into_iter().zip(90..);
+        let texts: Vec<Tokens> = shapes.map(|(shared, own)| of(shared, own)).chain([text(&[])]).collect();
+        for from in 0..texts.len() {
+            let mut size = BatchSize::new(true, 0);
+            for to in from..texts.len() {
+                size.add(&texts[to]);
+                let batch = TokenBatch::sharing(&texts[from..=to]);
+                assert_eq!(size.tokens(), batch.input_ids.len(), "{from} to {to}");
+            }
         }
     }
 

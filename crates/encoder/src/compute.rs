@@ -16,7 +16,7 @@ use toller_nn::{Candle, CandleDevice};
 use toller_simd::Isa;
 
 use crate::EncoderError;
-use crate::network::{Encode, Network, Request};
+use crate::network::{Encode, Network, Output, Request};
 
 /// Where a model computes.
 #[derive(Clone, Debug, Default)]
@@ -233,8 +233,8 @@ impl<B: Backend> Encode for Several<B> {
         self.first().prefix_tokens()
     }
 
-    fn shares_beginnings(&self) -> bool {
-        self.first().shares_beginnings()
+    fn shares_beginnings(&self, unpooled: usize, output: Output) -> bool {
+        self.first().shares_beginnings(unpooled, output)
     }
 
     fn split_batches(&self) -> usize {

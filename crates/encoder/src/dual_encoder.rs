@@ -85,11 +85,13 @@ impl DualEncoder {
         let mut fingerprint = Fingerprint::new();
         let read = |directory: &Path, role: Role, known: Option<&KnownModel>| {
             let mut layout = Layout::read(directory, role)?;
-            if let Some((folder, _)) = layout.scores() {
-                return Err(EncoderError::Classifier { path: folder.join("config.json") });
-            }
-            if layout.logit_score.is_some() {
-                return Err(EncoderError::Classifier { path: directory.join("modules.json") });
+            let scores = layout.scores().map(|(folder, _)| folder.join("config.json"));
+            let is_reranker = scores.is_some() || layout.logit_score.is_some();
+            if is_reranker && options.pooling.is_some() {
+                layout = Layout::plain(&layout.transformer);
+            } else if is_reranker {
+                let path = scores.unwrap_or_else(|| directory.join("modules.json"));
+                return Err(EncoderError::Classifier { path });
             }
             if let Some(known) = known {
                 layout.complete(known, options.pooling.is_some(), directory)?;

@@ -30,7 +30,8 @@ pub(crate) struct Layout {
     pub(crate) splade: Option<Saturation>,
     /// The tokens whose logits are the score, if the model is a language model that reranks.
     pub(crate) logit_score: Option<LogitScore>,
-    /// Whether the model reads texts as messages of its chat template, where the files say so, and how.
+    /// Whether the model reads texts as messages of its chat template, and how. Plain transformers leave that
+    /// open.
     pub(crate) reads_messages: Option<bool>,
     pub(crate) chat: ChatSettings,
     /// Whether the model is only a weight for each term, in the folder `transformer`.
@@ -92,8 +93,12 @@ struct Modality {
     format: Option<String>,
 }
 
-/// Arguments of a chat template that its user takes and not the template, and that change the input.
-const OF_CHATS: [&str; 3] = ["max_length", "truncation", "restore_suffix"];
+/// Arguments next to the variables of a chat template that sentence-transformers and transformers take, and
+/// that change the input.
+const OF_CHATS: [&str; 10] = [
+    "chat_template", "continue_final_message", "max_length", "processor_kwargs", "restore_suffix",
+    "return_assistant_tokens_mask", "sanitize_control_tokens", "tokenize", "tokenizer_kwargs", "truncation",
+];
 
 /// Arguments of a tokenizer that change no vector.
 const HARMLESS: [&str; 3] = ["padding", "pad_to_multiple_of", "return_tensors"];
@@ -267,7 +272,7 @@ impl Layout {
             return Err(ModelError::unsupported(path, what, "a Transformer and a LogitScore").into());
         }
         let modalities = sentence_bert.modality_config.as_ref();
-        layout.reads_messages = modalities.map(|modalities| modalities.contains_key("message"));
+        layout.reads_messages = Some(modalities.is_some_and(|modalities| modalities.contains_key("message")));
         layout.max_length = sentence_bert.max_seq_length;
         layout.query_length = sentence_bert.query_length;
         layout.document_length = sentence_bert.document_length;

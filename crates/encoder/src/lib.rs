@@ -29,6 +29,7 @@ mod tower;
 mod transformer;
 mod windows;
 
+pub use batch::BatchSize;
 pub use class::Class;
 pub use compute::Compute;
 pub use config::NewPrefix;

@@ -12,7 +12,7 @@ use toller_nn::{Backend, Pooling, Work};
 use toller_tokenizer::Tokens;
 
 use crate::EncoderError;
-use crate::batch::{TokenBatch, by_budget, common_tokens, length};
+use crate::batch::{BatchSize, TokenBatch, by_budget, length};
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::transformer::Transformer;
@@ -34,13 +34,12 @@ pub(crate) trait Encode: Send + Sync {
     /// Tokens that the model puts in front of every text.
     fn prefix_tokens(&self) -> usize;
 
-    /// Whether tokens that texts begin with in common are computed once in a batch.
-    fn shares_beginnings(&self) -> bool;
+    /// Whether what texts begin with in common is computed once in a batch.
+    fn shares_beginnings(&self, unpooled: usize, output: Output) -> bool;
 
-    /// The tokens that a text adds to a batch, behind the text before it.
-    fn added_tokens(&self, previous: Option<&Tokens>, text: &Tokens) -> usize {
-        let shared = previous.filter(|_| self.shares_beginnings()).map_or(0, |one| common_tokens(one, text));
-        length(text, self.prefix_tokens()) - shared
+    /// The size of a batch without texts.
+    fn batch_size(&self, unpooled: usize, output: Output) -> BatchSize {
+        BatchSize::new(self.shares_beginnings(unpooled, output), self.prefix_tokens())
     }
 
     /// How many batches were computed in halves, since the device had too little memory.
@@ -97,14 +96,15 @@ pub(crate) fn encode_in_parallel(
     watch: Watch<'_>,
 ) -> Result<Vec<f32>, EncoderError> {
     let Request { texts, threads, .. } = request;
-    let before = std::iter::once(None).chain(texts.iter().map(Some));
-    let tokens: usize = before.zip(texts).map(|(before, text)| network.added_tokens(before, text)).sum();
+    let empty = network.batch_size(request.unpooled, request.output);
+    let mut size = empty.clone();
+    texts.iter().for_each(|text| size.add(text));
+    let tokens = size.tokens();
     let Work { least_tokens, sessions, uses_threads, .. } = network.work();
     let threads = if uses_threads { threads } else { threads.min(sessions) };
     let least = least_tokens.clamp(1, batch_tokens.max(1));
     let budget = tokens.div_ceil(threads.max(1)).clamp(least, batch_tokens.max(1));
-    let batches: Vec<&[Tokens]> =
-        by_budget(texts, budget, |before, text| network.added_tokens(before, text)).collect();
+    let batches: Vec<&[Tokens]> = by_budget(texts, budget, empty).collect();
     let threads_each = if uses_threads && batches.len() < threads { threads } else { 1 };
     let done = AtomicUsize::new(0);
     let encode = |batch: &&[Tokens]| {
@@ -221,8 +221,12 @@ impl<B: Backend> Encode for Network<B> {
         self.transformer.prefix_tokens()
     }
 
-    fn shares_beginnings(&self) -> bool {
-        self.head.poolings() == [Pooling::LastToken] && self.transformer.shares_beginnings(&self.backend)
+    /// The results are then those of each text's last state, which is its own.
+    fn shares_beginnings(&self, unpooled: usize, output: Output) -> bool {
+        unpooled == 0
+            && output != Output::States
+            && self.head.poolings() == [Pooling::LastToken]
+            && self.transformer.shares_beginnings(&self.backend)
     }
 
     fn split_batches(&self) -> usize {
@@ -265,8 +269,7 @@ impl<B: Backend> Network<B> {
         let kept = self.scratches().pop();
         let mut scratch = kept.unwrap_or_else(|| self.backend.scratch());
         self.backend.use_threads(&mut scratch, threads);
-        // The results are those of each text's last state, which is its own.
-        let batch = match self.shares_beginnings() && unpooled == 0 && output != Output::States {
+        let batch = match self.shares_beginnings(unpooled, output) {
             true => TokenBatch::sharing(texts),
             false => self.transformer.batch(texts),
         };
@@ -382,7 +385,7 @@ mod tests {
             0
         }
 
-        fn shares_beginnings(&self) -> bool {
+        fn shares_beginnings(&self, _: usize, _: Output) -> bool {
             false
         }
 

@@ -62,7 +62,7 @@ impl Encode for StaticTerms {
         0
     }
 
-    fn shares_beginnings(&self) -> bool {
+    fn shares_beginnings(&self, _: usize, _: Output) -> bool {
         false
     }
 

@@ -29,7 +29,7 @@ impl TextChat {
             Err(ModelError::unsupported(template.path(), what, supported).into())
         };
         // Queries and documents would be other conversations.
-        if template.reads("task") {
+        if template.leaves_open("task") {
             return unsupported("a chat template that depends on the task", "templates of messages");
         }
         let render = |text: &str| render(&template, prompt, text);
@@ -38,6 +38,10 @@ impl TextChat {
                 "a chat template without a place for a text",
                 "a message of the role \"user\"",
             );
+        }
+        let used = tokenizer.all_ids(&render("")?)?.len();
+        if used >= tokenizer.max_length() {
+            return Err(no_room(tokenizer));
         }
         let ending = ending(tokenizer, render)?;
         Ok(Self { ending, prompt: prompt.to_owned(), template })
@@ -55,7 +59,12 @@ impl TextChat {
 
     /// The tokens of a text, and whether it was cut.
     pub(crate) fn encode(&self, tokenizer: &Tokenizer, text: &str) -> Result<(Tokens, bool), TokenizerError> {
-        tokenizer.encode_chat(&render(&self.template, &self.prompt, text)?, &self.ending)
+        tokenizer.encode_chat(&self.render(text)?, &self.ending)
+    }
+
+    /// What the template makes of a text.
+    pub(crate) fn render(&self, text: &str) -> Result<String, TokenizerError> {
+        render(&self.template, &self.prompt, text)
     }
 }
 
@@ -73,4 +82,10 @@ pub(crate) fn ending(
     let [one, other] = [tokenizer.all_ids(&render("0")?)?, tokenizer.all_ids(&render("1 2 3 4")?)?];
     let same = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
     Ok(one[one.len() - same..].to_vec())
+}
+
+/// The error that a template leaves no room for texts.
+pub(crate) fn no_room(tokenizer: &Tokenizer) -> TokenizerError {
+    let reason = "the chat template and its instruction leave nothing of them for the texts".to_owned();
+    TokenizerError::MaxLength { asked: tokenizer.max_length(), reason }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use toller_checkpoint::{Fingerprint, ModelError, ModelType};
 use toller_nn::{Backend, Pooling, Precision, Work};
-use toller_tokenizer::{Side, Tokenizer, Tokens};
+use toller_tokenizer::{Side, Tokenizer, TokenizerError, Tokens};
 
 use crate::batch::{by_budget, length};
 use crate::compute::{self, Plan};
@@ -88,8 +88,10 @@ impl TextEncoder {
         }
 
         let tokenizer = layout.tokenizer(options.max_length, &config, fingerprint)?;
-        // Where the files say nothing, the template may be that of the model that the encoder was made of.
-        let template = if layout.reads_messages == Some(true) { layout.chat_template()? } else { None };
+        // Of plain transformers, the template may be that of the model that the encoder was made of; and that
+        // of a classifier is one of pairs.
+        let reads_messages = layout.reads_messages == Some(true) && layout.pooling.is_some();
+        let template = if reads_messages { layout.chat_template()? } else { None };
         let chat = template.map(|template| TextChat::new(template, "", &tokenizer)).transpose()?;
         if let Some(chat) = &chat {
             chat.fingerprint(fingerprint);
@@ -371,16 +373,30 @@ impl TextEncoder {
         }
     }
 
-    /// The same, cut on `side` (`None`: the tokenizer's own), and whether the text was too long. A model that
-    /// reads a chat template has its own side.
+    /// The same, cut on `side` (`None`: the tokenizer's own), and whether the text was too long.
     ///
     /// # Errors
-    /// When the tokenizer fails.
+    /// When the tokenizer fails; for another side than its own if the model reads a chat template.
     pub fn tokenize_cut(&self, text: &str, side: Option<Side>) -> Result<(Tokens, bool), EncoderError> {
         if let Some(chat) = &self.chat {
-            return Ok(chat.encode(&self.tokenizer, text)?);
+            return match side {
+                Some(side) if side != self.tokenizer.side() => Err(TokenizerError::ChatSide.into()),
+                _ => Ok(chat.encode(&self.tokenizer, text)?),
+            };
         }
         Ok(self.tokenizer.encode_cut(&self.prompted(text), side)?)
+    }
+
+    /// The text that the tokenizer is given of a text, and whether it adds special tokens: what a chat template
+    /// makes of the text has its own.
+    ///
+    /// # Errors
+    /// When the template refuses the text.
+    pub fn written<'a>(&self, text: &'a str) -> Result<(Cow<'a, str>, bool), EncoderError> {
+        match &self.chat {
+            Some(chat) => Ok((chat.render(text)?.into(), false)),
+            None => Ok((self.prompted(text), true)),
+        }
     }
 
     /// The tokenizer. Prompts are not its concern.
@@ -428,9 +444,9 @@ impl TextEncoder {
     pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut vectors = Vec::with_capacity(texts.len() * self.dim());
         let Model { network, batch_tokens, .. } = &*self.model;
-        for batch in by_budget(texts, *batch_tokens, |before, text| network.added_tokens(before, text)) {
-            let unpooled = self.unpooled;
-            let request = Request { texts: batch, unpooled, output: Output::Vector, threads: 1 };
+        let (unpooled, output) = (self.unpooled, Output::Vector);
+        for batch in by_budget(texts, *batch_tokens, network.batch_size(unpooled, output)) {
+            let request = Request { texts: batch, unpooled, output, threads: 1 };
             network.encode(request, &mut vectors)?;
         }
         Ok(vectors)

@@ -16,6 +16,7 @@ use serde_json::Map;
 use tokenizers::TruncationDirection;
 use toller_checkpoint::{Fingerprint, ModelError, read_text};
 
+use crate::python;
 use crate::{TokenizedText, Tokenizer, TokenizerConfig, TokenizerError, Tokens, room};
 
 /// The file of a template that is not in tokenizer_config.json.
@@ -24,8 +25,15 @@ const FILE: &str = "chat_template.jinja";
 /// The name of the template in its environment, for messages.
 const NAME: &str = "the chat template";
 
-/// The most steps of a run. A template has some hundred; one that never ends has more.
-const FUEL: u64 = 1_000_000;
+/// The most steps of a run, of which every 64 bytes that are copied are one, too. A run that has more does not
+/// end in a second.
+const FUEL: u64 = 50_000_000;
+
+/// The longest template in bytes. Those of large models have 20 KB.
+const LONGEST: usize = 1 << 16;
+
+/// The stack on which a template is read: the parser descends with each operator of an expression.
+const STACK: usize = 1 << 26;
 
 /// The special tokens that a template can name.
 const ROLES: [&str; 7] =
@@ -111,9 +119,12 @@ impl ChatTemplate {
         words.iter().all(|word| self.source.contains(word))
     }
 
-    /// Whether the template depends on a variable of this name.
+    /// Whether the template depends on a variable of this name that the settings leave open.
     #[must_use]
-    pub fn reads(&self, variable: &str) -> bool {
+    pub fn leaves_open(&self, variable: &str) -> bool {
+        if self.variables.contains_key(variable) {
+            return false;
+        }
         let template = self.environment.get_template(NAME);
         template.is_ok_and(|template| template.undeclared_variables(false).contains(variable))
     }
@@ -121,7 +132,7 @@ impl ChatTemplate {
     /// The text of a conversation.
     ///
     /// # Errors
-    /// When the template refuses the messages or never ends.
+    /// When the template refuses the messages or does not end.
     pub fn render(&self, messages: &[Message<'_>]) -> Result<String, TokenizerError> {
         let content = |text: &str| {
             let part = || Value::from_pairs([("type", Value::from("text")), ("text", Value::from(text))]);
@@ -134,22 +145,51 @@ impl ChatTemplate {
         let own = self.variables.iter().map(|(name, value)| (name.as_str(), Value::from(Serde(value))));
         let context = Value::from_pairs(own.chain([("messages", Value::from(messages))]));
         let rendered = self.environment.get_template(NAME).and_then(|template| template.render(context));
-        rendered.map_err(|error| problem(&self.path, &error))
+        rendered.map_err(|error| TokenizerError::Chat(error.to_string()))
     }
 }
 
 /// An environment with the template, as transformers makes it.
 fn environment(source: String) -> Result<Environment<'static>, Error> {
+    if source.len() > LONGEST {
+        let message = format!("a template of {} bytes, where {LONGEST} are possible", source.len());
+        return Err(Error::new(ErrorKind::SyntaxError, message));
+    }
     let mut environment = Environment::new();
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.set_fuel(Some(FUEL));
+    python::teach(&mut environment);
     environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, message))
     });
-    environment.add_template_owned(NAME, source)?;
-    Ok(environment)
+    let source = without_generation(&source);
+    let read = std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(move || environment.add_template_owned(NAME, source).map(|()| environment));
+    let failed = |problem: &str| Error::new(ErrorKind::InvalidOperation, problem.to_owned());
+    read.map_err(|error| failed(&error.to_string()))?
+        .join()
+        .unwrap_or_else(|_| Err(failed("the template cannot be read")))
+}
+
+/// A template whose tags `generation` and `endgeneration`, which mark what a model answers, are conditions
+/// that always hold.
+fn without_generation(source: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(source.len()), source);
+    while let Some((before, tag)) = rest.split_once("{%") {
+        let (sign, tag) = tag.split_at(usize::from(tag.starts_with(['-', '+'])));
+        out.extend([before, "{%", sign]);
+        rest = tag;
+        for (name, condition) in [("generation", " if true"), ("endgeneration", " endif")] {
+            let Some(end) = tag.trim_start().strip_prefix(name) else { continue };
+            if end.trim_start().trim_start_matches(['-', '+']).starts_with("%}") {
+                out.push_str(condition);
+                rest = end;
+            }
+        }
+    }
+    out + rest
 }
 
 /// Whether a template reads a message's content as a list of parts, by the signs that sentence-transformers
@@ -164,7 +204,8 @@ fn problem(path: &Path, error: &Error) -> TokenizerError {
 
 impl Tokenizer {
     /// The tokens of a text that a chat template made, and whether they were cut to the maximum length. Of
-    /// tokens that are cut, the last ones are `ending`, which the template writes after every text.
+    /// tokens that are cut, the last ones are `ending`, which the template writes after every text. A
+    /// tokenizer that cuts on the left cuts the template's beginning, too, as in sentence-transformers.
     pub fn encode_chat(&self, text: &str, ending: &[u32]) -> Result<(Tokens, bool), TokenizerError> {
         let room = room(self.max_length, ending.len())?;
         // One more token shows that the text is too long.
@@ -277,9 +318,51 @@ mod tests {
             ("{{ raise_exception('only users') }}", "only users"),
             ("{{ strftime_now('%d') }}", "strftime_now"),
             ("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "fuel"),
+            ("{{ messages[0] }}", "a value that is not text"),
+            ("{% set n = namespace() %}{% set n.x = n %}{{ n }}", "a value that is not text"),
+            ("{{ '{:>1000000000000}'.format('a') }}", "format"),
+            ("{{ messages | tojson }}", "tojson"),
         ] {
             let error = of(template, &PAIR).unwrap_err().to_string();
-            assert!(error.contains(said) && error.contains("chat_template.jinja"), "{error}");
+            assert!(error.contains(said), "{error}");
         }
+        for part in ["{% if a %}{% elif a %}", "{{ 1 + 1", "{{ a ~ a", "{{ ((((((((", "{{ [[[[[[[["] {
+            let repeated = part.repeat(9000);
+            for template in
+                [&repeated[..super::LONGEST / 2], &repeated, &format!("{{{{ {}1 }}}}", "1 + ".repeat(9000))]
+            {
+                drop(of(template, &PAIR));
+            }
+        }
+        let error = of(&"x".repeat(super::LONGEST + 1), &PAIR).unwrap_err().to_string();
+        assert!(error.contains("65537 bytes") && error.contains("chat_template.jinja"), "{error}");
+    }
+
+    /// What Jinja 3.1 makes of them under transformers' settings, with Python's strings.
+    #[test]
+    fn text_is_handled_as_in_python() {
+        let of = |template: &str, text: &str| of(template, &[("user", text)]).unwrap();
+        let odd = "\u{1c} a\u{1f}b \u{1f}";
+        assert_eq!(of("{{ messages[0].content.strip() }}", odd), "a\u{1f}b");
+        assert_eq!(of("{{ messages[0].content | trim }}", odd), "a\u{1f}b");
+        assert_eq!(of("{{ messages[0].content.lstrip() }}|", odd), "a\u{1f}b \u{1f}|");
+        assert_eq!(of("{{ messages[0].content.rstrip() }}|", odd), "\u{1c} a\u{1f}b|");
+        assert_eq!(of("{{ messages[0].content.split() | join('-') }}", odd), "a-b");
+        assert_eq!(of("{{ messages[0].content.strip('ab') }}", "abcab"), "c");
+        assert_eq!(of("{{ messages[0].content | tojson }}", "é\"\n"), "\"é\\\"\\n\"");
+        assert_eq!(of("{{ messages[0].content is sequence }}{{ 1 is sequence }}", ""), "TrueFalse");
+        assert_eq!(
+            of("{% for k, v in messages[0].items() %}{{ k }}={{ v }} {% endfor %}", "x"),
+            "role=user content=x "
+        );
+        let marked = "{%- generation -%} {{ messages[0].content }} {%- endgeneration %}!{% if generation %}?{% endif %}";
+        assert_eq!(of(marked, "x"), "x!");
+    }
+
+    /// A text may have any length.
+    #[test]
+    fn long_texts_are_rendered() {
+        let long = "word ".repeat(4 << 20);
+        assert_eq!(of("{{ messages[0].content.strip() }}", &[("user", &long)]).unwrap(), long.trim_end());
     }
 }

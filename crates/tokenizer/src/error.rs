@@ -28,6 +28,12 @@ pub enum TokenizerError {
         /// The tokens of an input, special tokens included.
         max_length: usize,
     },
+    /// A chat template that refuses a text or does not end.
+    #[error("the chat template fails: {0}")]
+    Chat(String),
+    /// Another side than the tokenizer's own for a text in a chat template.
+    #[error("a text in the model's chat template is cut on the tokenizer's own side")]
+    ChatSide,
     /// One text where a chat template needs two.
     #[error("the model reads a query and a passage in a chat template, and not one text")]
     NoPair,
@@ -50,8 +56,9 @@ impl Explain for TokenizerError {
                 let both = Setting::Truncation.to("longest_first");
                 remedy!("cut both texts with {}, or raise {}", both, Setting::MaxLength)
             }
+            Self::ChatSide => "leave the side out".into(),
             Self::NoPair => "give pairs of texts".into(),
-            Self::OfAnotherModel => return None,
+            Self::OfAnotherModel | Self::Chat(_) => return None,
             Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
             Self::Tokenizer(_) => {
                 "the tokenizer does not fit its vocabulary: download the model again, or correct tokenizer.json"

@@ -7,6 +7,7 @@ mod error;
 mod inspect;
 mod open;
 mod pair;
+mod python;
 mod segments;
 mod sentence_piece;
 mod special;
@@ -211,6 +212,14 @@ impl Tokenizer {
     /// Tokens of a text as a whole input, special tokens included, and the place of the first one in it.
     pub fn wrap(&self, ids: &[u32]) -> (Tokens, usize) {
         (self.template.compose(ids), self.template.before())
+    }
+
+    /// The side on which texts are cut.
+    pub fn side(&self) -> Side {
+        match self.side {
+            TruncationDirection::Left => Side::Left,
+            TruncationDirection::Right => Side::Right,
+        }
     }
 
     /// The id of the token of this name.

@@ -225,8 +225,9 @@ impl Task {
                 if let Some(label) = labels.find(|label| !fits(*label)) {
                     return Some(format!("the label {label}, and this loss {takes}"));
                 }
-                // Any passage has a token at least.
-                encoder.tokenize_pair(&example.query, "x").err().map(|error| error.to_string())
+                let query = encoder.tokenize_query(&example.query);
+                let checked = query.and_then(|query| encoder.check_room(&query));
+                checked.err().map(|error| error.to_string())
             }
         }
     }

@@ -24,7 +24,7 @@ use self::pair_input::PairInput;
 pub use self::pair_input::PairText;
 pub use self::score::ScoreActivation;
 pub(crate) use self::score::Scoring;
-use crate::batch::by_budget;
+use crate::batch::{BatchSize, by_budget};
 use crate::class::{Architecture, Class};
 use crate::compute::{self, Compute, Plan};
 use crate::config::TransformerConfig;
@@ -149,8 +149,8 @@ pub(crate) struct FoundHead {
 }
 
 impl CrossEncoder {
-    /// Loads a model directory: sentence-transformers' CrossEncoder, a sequence classifier of transformers, or
-    /// a language model whose chat template has a place for a query and a passage.
+    /// Loads a model directory: sentence-transformers' CrossEncoder, a sequence classifier of transformers,
+    /// or a language model whose chat template has a place for a query and a passage.
     ///
     /// # Errors
     /// When a file is missing or broken, the model has no classification head and is to have no new one, or
@@ -274,7 +274,8 @@ impl CrossEncoder {
         }
         let config = TransformerConfig::read(&config_path)?;
         if layout.is_plain && config.is_language_model {
-            return Ok(layout.chat_template()?.is_some_and(|template| PairChat::is_named_in(&template)));
+            let template = layout.chat_template().ok().flatten();
+            return Ok(template.is_some_and(|template| PairChat::is_named_in(&template)));
         }
         Ok(config.is_classifier && layout.pooling.is_none() && layout.modules.is_empty())
     }
@@ -364,11 +365,10 @@ impl CrossEncoder {
         Work { batch_tokens: self.batch_tokens, ..self.network.work() }
     }
 
-    /// The tokens that a pair adds to a batch behind the pair before it: what both begin with may be computed
-    /// once.
+    /// The size of a batch without pairs: what pairs begin with in common may count once.
     #[must_use]
-    pub fn added_tokens(&self, previous: Option<&Tokens>, pair: &Tokens) -> usize {
-        self.network.added_tokens(previous, pair)
+    pub fn batch_size(&self) -> BatchSize {
+        self.network.batch_size(0, Output::Vector)
     }
 
     /// The tokens of a flat batch, at most.
@@ -492,7 +492,7 @@ impl CrossEncoder {
     /// When a token has no embedding, or computing fails.
     pub fn logits(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut logits = Vec::with_capacity(pairs.len() * self.labels.len());
-        for batch in by_budget(pairs, self.batch_tokens, |before, pair| self.added_tokens(before, pair)) {
+        for batch in by_budget(pairs, self.batch_tokens, self.batch_size()) {
             let request = Request { texts: batch, unpooled: 0, output: Output::Vector, threads: 1 };
             self.network.encode(request, &mut logits)?;
         }
@@ -546,9 +546,9 @@ impl CrossEncoder {
 
 /// The chat template that a model's pairs are written in, if there is one.
 ///
-/// A language model that reranks has one, unless its files say that it reads plain texts. A classifier has
-/// one if its files say so or, where they say nothing, if the template names the roles of a pair: a tokenizer
-/// may have the template of another model.
+/// sentence-transformers' files say whether there is. Of plain transformers, a language model has one, and a
+/// classifier if the template names the roles of a pair: its tokenizer may have the template of the model
+/// that the classifier was made of.
 fn chat_of(
     layout: &Layout,
     reranks: bool,

@@ -3,7 +3,7 @@
 use toller_checkpoint::{Fingerprint, ModelError};
 use toller_tokenizer::{ChatTemplate, Message, PairTruncation, Tokenizer, TokenizerError, Tokens};
 
-use crate::text_chat::ending;
+use crate::text_chat::{ending, no_room};
 
 /// The roles of the two texts, as in sentence-transformers.
 const ROLES: [&str; 2] = ["query", "document"];
@@ -11,7 +11,8 @@ const ROLES: [&str; 2] = ["query", "document"];
 /// A chat template with a place for a query and for a passage behind it, and what every input ends in.
 ///
 /// Where an input is too long, its passage is cut, as in sentence-transformers: the ending is the question
-/// that the model answers.
+/// that the model answers. (With a tokenizer that cuts on the left, the template's beginning is cut there, and
+/// here. What is cut before, of a query or of a window, is always a text's end.)
 pub(super) struct PairChat {
     template: ChatTemplate,
     ending: Vec<u32>,
@@ -33,8 +34,7 @@ impl PairChat {
         chat.check_places()?;
         chat.ending = ending(tokenizer, |text| chat.render(text, text))?;
         if chat.room(tokenizer, "")? == 0 {
-            let reason = "the chat template leaves nothing of them for the texts".to_owned();
-            return Err(TokenizerError::MaxLength { asked: tokenizer.max_length(), reason });
+            return Err(no_room(tokenizer));
         }
         Ok(chat)
     }

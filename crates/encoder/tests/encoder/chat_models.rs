@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, PairText, Role, TextInput, TitleTypes,
+    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, PairText, Role, TextInput, TextPooling,
+    TitleTypes,
 };
 use toller_nn::Precision;
-use toller_tokenizer::{PairTruncation, Tokens};
+use toller_tokenizer::{PairTruncation, Side, Tokens};
 
 use crate::common::{Case, Copy, check as check_vectors, lines};
 use crate::cross_encoder::check;
@@ -199,6 +200,7 @@ fn what_cannot_rerank_says_so() {
         ),
         (with_template("qwen3-modules", "{{ raise_exception('only users') }}"), "only users"),
         (with_template("qwen3-classifier", "{% if %}"), "syntax error"),
+        (with_template("qwen3-modules", &"x".repeat(70_000)), "70000 bytes"),
         (copy("qwen3-modules").set("1_LogitScore/config.json", "true_token_id", json!(999_999)), "999999"),
         (
             copy("qwen3-modules").edit("modules.json", |file| drop(file.as_array_mut().unwrap().pop())),
@@ -216,6 +218,12 @@ fn what_cannot_rerank_says_so() {
                 file["processing_kwargs"] = json!({"chat_template": {"max_length": 9}});
             }),
             "max_length",
+        ),
+        (
+            copy("qwen3-modules").edit("sentence_bert_config.json", |file| {
+                file["processing_kwargs"] = json!({"chat_template": {"chat_template": "another"}});
+            }),
+            "chat_template",
         ),
         (copy("qwen3-plain").edit("tokenizer.json", without_answers), "the token \"yes\""),
     ];
@@ -274,6 +282,15 @@ fn encoders_read_texts_as_messages() {
     assert!(is_cut && tokens.len() == query.max_length() && found.ends_with("<|im_end|>\n"), "{found}");
     assert!(found.starts_with("<|im_start|>system\nFind what answers this<|im_end|>"), "{found}");
     assert!(!query.tokenize_cut("years", None).unwrap().1);
+    assert!(query.tokenize_cut("years", Some(Side::Right)).is_ok());
+    let error = query.tokenize_cut("years", Some(Side::Left)).unwrap_err().to_string();
+    assert!(error.contains("own side"), "{error}");
+    let (written, has_own) = query.written("years").unwrap();
+    assert!(written.contains("user\nyears<|im_end|>") && !has_own, "{written}");
+    let max_length = Some(5);
+    let error =
+        DualEncoder::load(&folder, &LoadOptions { max_length, ..LoadOptions::default() }).err().unwrap();
+    assert!(error.to_string().contains("leave nothing"), "{error}");
 
     let titled = TextInput::Titled {
         title: "Years".to_owned(),
@@ -301,14 +318,36 @@ fn an_encoder_reads_messages_only_where_its_files_say_so() {
     assert!(ids(&own).len() > ids(&plain).len());
     assert_eq!(silent.fingerprint(), plain.fingerprint());
     assert_ne!(silent.fingerprint(), own.fingerprint());
+    // So do rerankers: their pairs are side by side then.
+    for name in ["qwen3-modules", "qwen3-classifier"] {
+        let silent = Copy::of(&fixture(name)).edit("sentence_bert_config.json", |file| {
+            drop(file.as_object_mut().unwrap().remove("modality_config"));
+        });
+        let model = CrossEncoder::load(silent.path(), &CrossEncoderOptions::default()).unwrap();
+        let pair = model.tokenize_pair("q", "p").unwrap();
+        assert!(text(&model, &pair).ends_with("qp") && pair.len() < 30, "{}", text(&model, &pair));
+    }
     for (template, said) in [
         ("{{ messages[0].role }}", "without a place for a text"),
         ("{{ messages[0].content }}{{ task }}", "depends on the task"),
+        ("{{ messages[0].content }}{{ messages }}", "not text"),
         ("{{ messages[9].content.strip() }}", "undefined value"),
     ] {
         let error = load(&with_template("qwen3-encoder", template)).err().unwrap().to_string();
         assert!(error.contains(said), "{error}");
     }
-    // A word of the text is not a variable.
+    // A word of the text is not a variable, and a variable of the settings is the same for all texts.
     assert!(load(&with_template("qwen3-encoder", "The task: {{ messages[-1].content }}")).is_ok());
+    let task = with_template("qwen3-encoder", "{{ task }}: {{ messages[-1].content }}");
+    let task = task.edit("sentence_bert_config.json", |file| {
+        file["processing_kwargs"] = json!({"chat_template": {"task": "query"}});
+    });
+    assert!(load(&task).unwrap().tower(Role::Passage).written("years").unwrap().0.starts_with("query: "));
+
+    // A reranker's transformer as an encoder of plain texts.
+    for name in ["qwen3-modules", "qwen3-classifier", "qwen3-plain"] {
+        let options = LoadOptions { pooling: TextPooling::from_name("lasttoken"), ..LoadOptions::default() };
+        let encoder = DualEncoder::load(&fixture(name), &options).unwrap();
+        assert_eq!(ids(&encoder), ids(&plain), "{name}");
+    }
 }

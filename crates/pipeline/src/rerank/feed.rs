@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use crossbeam_channel::Sender;
-use toller_encoder::PairText;
+use toller_encoder::{BatchSize, PairText};
 use toller_ir::Passage;
 use toller_texts::Texts;
 use toller_tokenizer::Tokens;
@@ -30,7 +30,7 @@ pub(super) struct Batch<'a> {
     pub(super) inputs: Vec<Tokens>,
     pub(super) tokens: usize,
     /// Those that are computed: pairs may share what they begin with.
-    computed: usize,
+    size: Option<BatchSize>,
 }
 
 /// A pair of a batch.
@@ -134,12 +134,17 @@ impl<'a> Feeder<'a> {
 
     /// Adds a pair to the batch, which is sent first if it has no room.
     fn push(&self, pair: Pair<'a>, inputs: Vec<Tokens>, batch: &mut Batch<'a>) -> Result<(), Ended> {
-        let mut computed = self.scorer.added_tokens(batch.inputs.last(), &inputs);
-        if batch.computed + computed > self.scorer.batch_tokens() && !batch.pairs.is_empty() {
+        let grown = |size: Option<BatchSize>| {
+            let mut size = size.unwrap_or_else(|| self.scorer.batch_size());
+            inputs.iter().for_each(|input| size.add(input));
+            size
+        };
+        let mut size = grown(batch.size.clone());
+        if size.tokens() > self.scorer.batch_tokens() && !batch.pairs.is_empty() {
             self.batches.send(std::mem::take(batch)).map_err(|_| Ended::Unheard)?;
-            computed = self.scorer.added_tokens(None, &inputs);
+            size = grown(None);
         }
-        batch.computed += computed;
+        batch.size = Some(size);
         batch.tokens += inputs.iter().map(Tokens::len).sum::<usize>();
         batch.inputs.extend(inputs);
         batch.pairs.push(pair);

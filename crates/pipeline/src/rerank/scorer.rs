@@ -1,6 +1,6 @@
 //! One model, from texts to the score of a pair.
 
-use toller_encoder::{CrossEncoder, EncoderError, PairText};
+use toller_encoder::{BatchSize, CrossEncoder, EncoderError, PairText};
 use toller_tokenizer::Tokens;
 
 use super::options::{Aggregate, PassageWindows, RerankOptions};
@@ -32,10 +32,9 @@ impl<'a> Scorer<'a> {
         self.model.batch_tokens()
     }
 
-    /// The tokens that inputs add to a batch behind `last`.
-    pub(super) fn added_tokens(&self, last: Option<&Tokens>, inputs: &[Tokens]) -> usize {
-        let before = std::iter::once(last).chain(inputs.iter().map(Some));
-        before.zip(inputs).map(|(before, input)| self.model.added_tokens(before, input)).sum()
+    /// The size of a batch without inputs.
+    pub(super) fn batch_size(&self) -> BatchSize {
+        self.model.batch_size()
     }
 
     /// Batches that are scored at the same time, with this many threads.

@@ -235,7 +235,9 @@ async fn check_lengths(
                 }
             }
             if let Some(scorer) = &scorer {
-                scorer.model().tokenize_pair(query, "a").map_err(|error| of_text(place, &error))?;
+                let model = scorer.model();
+                let checked = model.tokenize_query(query).and_then(|query| model.check_room(&query));
+                checked.map_err(|error| of_text(place, &error))?;
             }
         }
         Ok(())

@@ -85,14 +85,13 @@ pub(in crate::routes) async fn tokenize(
     let permit = app.inspecting(bytes, deadline).await?;
     on_texts(bytes, move || {
         let _permit = permit;
-        let prompt = match role {
-            Some(role) => app.embedder()?.tower(role).prompt(),
-            None => "",
-        };
+        let tower = role.map(|role| Ok::<_, Failure>(app.embedder()?.tower(role))).transpose()?;
         with_tokenizer(&app, role, |tokenizer| {
             let mut left = app.limits.queued_tokens;
             let tokens = |(text, place): (&String, usize)| {
-                let tokens = tokenizer.inspect(&format!("{prompt}{text}"), add_special_tokens);
+                let written = tower.map_or(Ok((text.as_str().into(), true)), |tower| tower.written(text));
+                let (text, has_own) = written.map_err(|error| of_text(place, &error))?;
+                let tokens = tokenizer.inspect(&text, add_special_tokens && has_own);
                 let tokens = tokens.map_err(|error| of_text(place, &error.into()))?;
                 left = left.checked_sub(tokens.len()).ok_or_else(|| too_many(&app))?;
                 Ok(tokens.into_iter().map(Token::from).collect())
