@@ -387,8 +387,8 @@ impl TextEncoder {
         Ok(self.tokenizer.encode_cut(&self.prompted(text), side)?)
     }
 
-    /// The text that the tokenizer is given of a text, and whether it adds special tokens: what a chat template
-    /// makes of the text has its own.
+    /// The text that the tokenizer is given of a text, and whether it adds special tokens: what a chat
+    /// template makes of the text has its own.
     ///
     /// # Errors
     /// When the template refuses the text.

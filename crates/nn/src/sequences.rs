@@ -28,8 +28,9 @@ impl Sequences {
     }
 
     /// Sequences of the given lengths, some of which begin with all tokens of another one, given by its
-    /// number. Those tokens are in the batch once. Only where a token sees none behind it are its states the
-    /// same in every sequence, and only backends that [`crate::Backend::shares_beginnings`] take such a batch.
+    /// number. Those tokens are in the batch once. Only where a token sees none behind it are its states
+    /// the same in every sequence, and only backends that [`crate::Backend::shares_beginnings`] take such a
+    /// batch.
     ///
     /// # Panics
     /// When a sequence that others begin with begins with another itself, or is not there; as

@@ -25,8 +25,8 @@ const FILE: &str = "chat_template.jinja";
 /// The name of the template in its environment, for messages.
 const NAME: &str = "the chat template";
 
-/// The most steps of a run, of which every 64 bytes that are copied are one, too. A run that has more does not
-/// end in a second.
+/// The most steps of a run; every 64 bytes that are copied are one, too. A run of more would take longer
+/// than a second.
 const FUEL: u64 = 50_000_000;
 
 /// The longest template in bytes. Those of large models have 20 KB.
@@ -69,7 +69,8 @@ impl Debug for ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Reads the template of a folder: `chat_template.jinja`, else the one in `config`; `None` without either.
+    /// Reads the template of a folder: `chat_template.jinja`, else the one in `config`; `None` if neither is
+    /// there.
     ///
     /// # Errors
     /// When a template cannot be read as Jinja.

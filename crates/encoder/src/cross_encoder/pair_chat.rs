@@ -11,8 +11,8 @@ const ROLES: [&str; 2] = ["query", "document"];
 /// A chat template with a place for a query and for a passage behind it, and what every input ends in.
 ///
 /// Where an input is too long, its passage is cut, as in sentence-transformers: the ending is the question
-/// that the model answers. (With a tokenizer that cuts on the left, the template's beginning is cut there, and
-/// here. What is cut before, of a query or of a window, is always a text's end.)
+/// that the model answers. With a tokenizer that cuts on the left, the template's beginning is cut there, and
+/// here. What is cut before that, of a query or of a window, is always a text's end.
 pub(super) struct PairChat {
     template: ChatTemplate,
     ending: Vec<u32>,

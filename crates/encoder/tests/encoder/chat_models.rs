@@ -1,4 +1,5 @@
-//! Models that read texts in chat templates, rerankers and encoders, against sentence-transformers in float64.
+//! Models that read texts in chat templates, rerankers and encoders, against sentence-transformers in
+//! float64.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! Pseudo-relevance feedback: a query is expanded by terms of its best hits, as Anserini does it, or its
 //! vector is moved towards theirs.
 //!
-//! The arithmetic of terms is Anserini's, in f32 with norms in f64. Where terms of equal weight compete for the last
-//! places, Anserini takes those that its hash tables happen to list first; here they are taken in the order
-//! of their bytes.
+//! The arithmetic of terms is Anserini's, in f32 with norms in f64. Where terms of equal weight compete for
+//! the last places, Anserini takes those that its hash tables happen to list first; here they are taken in
+//! the order of their bytes.
 
 mod rm3;
 mod rocchio;
