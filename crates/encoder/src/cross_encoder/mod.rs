@@ -6,22 +6,23 @@ mod head;
 mod module_head;
 mod pair_chat;
 mod pair_input;
+mod plan;
 mod score;
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_checkpoint::{Fingerprint, ModelError};
 use toller_nn::{Backend, Precision, Work};
-use toller_tokenizer::{PairTruncation, Side, Tokenizer, TokenizerError, Tokens};
+use toller_tokenizer::{PairTruncation, Side, Tokenizer, Tokens};
 
-use self::answer_head::AnswerHead;
 pub(crate) use self::config::ClassifierConfig;
-use self::head::ClassifierHead;
 use self::module_head::ModuleHead;
 use self::pair_chat::PairChat;
 use self::pair_input::PairInput;
 pub use self::pair_input::PairText;
+pub(crate) use self::plan::{ClassifierPlan, FoundHead};
+use self::plan::{HeadPlan, HeadSource};
 pub use self::score::ScoreActivation;
 pub(crate) use self::score::Scoring;
 use crate::batch::{BatchSize, by_budget};
@@ -101,53 +102,6 @@ pub struct CrossEncoder {
     fingerprint: String,
 }
 
-/// The plan of a head, before its weights are loaded.
-enum HeadPlan {
-    Answer(AnswerHead),
-    Classifier(ClassifierHead),
-    Modules(ModuleHead),
-}
-
-/// The plan of a classifier, before its parameters are loaded.
-pub(crate) struct ClassifierPlan {
-    folder: PathBuf,
-    config: TransformerConfig,
-    head: HeadPlan,
-    labels: usize,
-    /// The seed of a new head.
-    seed: Option<u64>,
-}
-
-impl Plan for ClassifierPlan {
-    type Found = FoundHead;
-
-    fn load<B: Backend>(
-        &self,
-        backend: B,
-        fingerprint: &mut Fingerprint,
-    ) -> Result<(Network<B>, FoundHead), EncoderError> {
-        Network::load(backend, &self.folder, &self.config, fingerprint, |backend, parameters, fingerprint| {
-            match &self.head {
-                HeadPlan::Answer(head) => {
-                    head.load(backend, &self.config, &self.folder, parameters, fingerprint)
-                }
-                HeadPlan::Classifier(head) => head.load(backend, self, parameters, fingerprint),
-                HeadPlan::Modules(head) => head.load(backend, &self.config, &parameters, fingerprint),
-            }
-        })
-    }
-}
-
-/// What loading the head finds.
-pub(crate) struct FoundHead {
-    /// The length of the weights that make a label's logit, for each label.
-    pub(crate) output_norms: Vec<f64>,
-    /// The beginning of the transformer's tensors' names in the files.
-    prefix: String,
-    /// Tensors of the transformer that its architecture has no place for.
-    unexpected_tensors: Vec<String>,
-}
-
 impl CrossEncoder {
     /// Loads a model directory: sentence-transformers' CrossEncoder, a sequence classifier of transformers,
     /// or a language model whose chat template has a place for a query and a passage.
@@ -191,7 +145,7 @@ impl CrossEncoder {
         config.fingerprint(&mut fingerprint);
         let tokenizer = layout.tokenizer(options.max_length, &config, &mut fingerprint)?;
         let prompt = options.prompt.as_deref().or(layout.prompt_by_default()).unwrap_or_default().to_owned();
-        let chat = chat_of(&layout, reranks, &prompt, &tokenizer)?;
+        let chat = PairChat::of(&layout, reranks, &prompt, &tokenizer)?;
         let input = match chat {
             Some(chat) => PairInput::of_chat(tokenizer, options.truncation, prompt, chat),
             None => PairInput::joined(tokenizer, options.truncation, prompt)?,
@@ -201,30 +155,9 @@ impl CrossEncoder {
             return Err(EncoderError::TokenType { folder: folder.clone(), token_type, token_types });
         }
         input.fingerprint(&mut fingerprint);
-        let mut classifier = ClassifierConfig::read(&config_path)?;
-        let head = if reranks {
-            let head = match layout.logit_score {
-                Some(score) => AnswerHead::new(score, &config, &config_path)?,
-                None => AnswerHead::by_default(&input.tokenizer, &config, &config_path)?,
-            };
-            classifier.labels = vec![head.label(&input.tokenizer)];
-            HeadPlan::Answer(head)
-        } else if let Some(modules) = modules {
-            let labels = modules.labels();
-            if !(1..=usize::from(u16::MAX)).contains(&labels) {
-                let (path, problem) = (directory.join("modules.json"), format!("{labels} labels"));
-                return Err(ModelError::Config { path, problem }.into());
-            }
-            classifier = classifier.with_new_labels(labels);
-            HeadPlan::Modules(modules)
-        } else {
-            if let Some(new_head) = new_head {
-                classifier = classifier.with_new_labels(new_head.labels);
-            }
-            let head = ClassifierHead::new(&config, &classifier, &config_path)?;
-            head.check_last_of_pairs(input.last(), &classifier, &config_path)?;
-            HeadPlan::Classifier(head)
-        };
+        let classifier = ClassifierConfig::read(&config_path)?;
+        let source = HeadSource::of(&layout, modules, reranks, new_head);
+        let (head, mut classifier) = HeadPlan::new(source, &config, classifier, &input, &config_path)?;
         if let Some(class) = &layout.activation_class {
             classifier.activation_class = Some(class.clone());
         }
@@ -541,33 +474,5 @@ impl CrossEncoder {
     #[must_use]
     pub fn shares_of(&self, logits: &[f32]) -> Vec<f32> {
         logits.chunks_exact(self.labels.len()).map(|logits| self.scoring.share(logits)).collect()
-    }
-}
-
-/// The chat template that a model's pairs are written in, if there is one.
-///
-/// sentence-transformers' files say whether there is. Of plain transformers, a language model has one, and a
-/// classifier if the template names the roles of a pair: its tokenizer may have the template of the model
-/// that the classifier was made of.
-fn chat_of(
-    layout: &Layout,
-    reranks: bool,
-    prompt: &str,
-    tokenizer: &Tokenizer,
-) -> Result<Option<PairChat>, TokenizerError> {
-    let template = layout.chat_template();
-    let template = if reranks || layout.reads_messages == Some(true) {
-        template?
-    } else {
-        template.ok().flatten().filter(PairChat::is_named_in)
-    };
-    match template {
-        Some(template) => Ok(Some(PairChat::new(template, prompt.to_owned(), tokenizer)?)),
-        None if reranks && layout.logit_score.is_none() => {
-            let what = "a language model without a chat template as a reranker";
-            let path = layout.transformer.join("tokenizer_config.json");
-            Err(ModelError::unsupported(path, what, "a chat template with a query and a document").into())
-        }
-        None => Ok(None),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use toller_checkpoint::{Fingerprint, Parameters};
+use toller_checkpoint::{Fingerprint, ModelError, Parameters};
 use toller_nn::{Backend, Pooling};
 
 use super::FoundHead;
@@ -37,8 +37,16 @@ impl ModuleHead {
     }
 
     /// The number of labels.
-    pub(super) fn labels(&self) -> usize {
-        self.shape[0]
+    ///
+    /// # Errors
+    /// When there are none, or more than a model can have.
+    pub(super) fn labels(&self) -> Result<usize, ModelError> {
+        let labels = self.shape[0];
+        if (1..=usize::from(u16::MAX)).contains(&labels) {
+            return Ok(labels);
+        }
+        let (path, problem) = (self.folder.join("config.json"), format!("{labels} labels"));
+        Err(ModelError::Config { path, problem })
     }
 
     /// Loads the modules behind the transformer whose parameters these are.

@@ -3,6 +3,7 @@
 use toller_checkpoint::{Fingerprint, ModelError};
 use toller_tokenizer::{ChatTemplate, Message, PairTruncation, Tokenizer, TokenizerError, Tokens};
 
+use crate::layout::Layout;
 use crate::text_chat::{ending, no_room};
 
 /// The roles of the two texts, as in sentence-transformers.
@@ -21,11 +22,39 @@ pub(super) struct PairChat {
 }
 
 impl PairChat {
+    /// The chat template that a model's pairs are written in, if there is one.
+    ///
+    /// sentence-transformers' files say whether there is. Of plain transformers, a language model has one,
+    /// and a classifier if the template names the roles of a pair: its tokenizer may have the template of the
+    /// model that the classifier was made of.
+    pub(super) fn of(
+        layout: &Layout,
+        reranks: bool,
+        prompt: &str,
+        tokenizer: &Tokenizer,
+    ) -> Result<Option<Self>, TokenizerError> {
+        let template = layout.chat_template();
+        let template = if reranks || layout.reads_messages == Some(true) {
+            template?
+        } else {
+            template.ok().flatten().filter(Self::is_named_in)
+        };
+        match template {
+            Some(template) => Ok(Some(Self::new(template, prompt.to_owned(), tokenizer)?)),
+            None if reranks && layout.logit_score.is_none() => {
+                let what = "a language model without a chat template as a reranker";
+                let path = layout.transformer.join("tokenizer_config.json");
+                Err(ModelError::unsupported(path, what, "a chat template with a query and a document").into())
+            }
+            None => Ok(None),
+        }
+    }
+
     /// Tries a template with pairs of texts.
     ///
     /// # Errors
     /// When it has no place for a query and a passage, or fails.
-    pub(super) fn new(
+    fn new(
         template: ChatTemplate,
         instruction: String,
         tokenizer: &Tokenizer,
