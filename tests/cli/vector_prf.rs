@@ -51,6 +51,41 @@ fn queries_move_to_their_best_hits_and_search_again() {
 }
 
 #[test]
+fn every_store_and_scan_moves_queries_alike() {
+    let workspace = workspace();
+    let lines = String::from_utf8(workspace.read("documents.jsonl")).unwrap();
+    for (name, lines) in [("first", lines.lines().take(1)), ("others", lines.lines().skip(1).take(3))] {
+        workspace.write(&format!("{name}.jsonl"), lines.map(|line| format!("{line}\n")).collect::<String>());
+        workspace.runs(&format!("store import {name}.jsonl --store-dtype f16 --output {name}"));
+        workspace.runs(&format!("store quantize {name}"));
+    }
+    let flags = "--query-vectors queries --k 9 --vector-prf rocchio --vector-prf-docs 2";
+    workspace.runs(&format!("search --dense documents {flags} --output expected.txt"));
+    for scan in ["auto", "f16", "int8"] {
+        let search =
+            format!("search --dense first others {flags} --scan {scan} --output found.txt --overwrite");
+        workspace.runs(&search);
+        assert_eq!(workspace.read("found.txt"), workspace.read("expected.txt"), "{scan}");
+    }
+    workspace.write("allow.txt", "d3\nd4\n");
+    workspace.runs(&format!("search --dense documents {flags} --allow allow.txt --output allowed.txt"));
+    // 0.9 of (2, 1) and 0.1 of (0.5, 3.5).
+    let found = workspace.hits::<f64>("allowed.txt").remove("q").unwrap();
+    let expected = [("d3", 1.85 + 3.0 * 1.25), ("d4", 5.0)];
+    for ((document, score), (found, found_score)) in expected.into_iter().zip(&found) {
+        assert!(document == found && (score - found_score).abs() < 1e-5, "{found} {found_score}");
+    }
+    // The mean of all documents, (2, 2), has equal products with them, and equal scores share their ranks.
+    workspace.write("qrels.txt", "q 0 d4 1\n");
+    let ranks = "ranks --dense documents --query-vectors queries --qrels qrels.txt --measures RR --quiet";
+    let mean = "--vector-prf rocchio --vector-prf-docs 4 --vector-prf-alpha 0 --vector-prf-beta 1";
+    for (flags, reciprocal) in [("", "0.2500"), (mean, "0.4000")] {
+        let printed = workspace.runs(&format!("{ranks} {flags}")).stdout;
+        assert!(printed.contains(reciprocal), "{printed}");
+    }
+}
+
+#[test]
 fn what_moves_no_query_is_refused() {
     let workspace = workspace();
     let search = "search --dense documents --query-vectors queries --k 9 --output run.txt";
@@ -60,7 +95,16 @@ fn what_moves_no_query_is_refused() {
         ("--vector-prf-docs 3", "--vector-prf"),
         ("--vector-prf other", "average"),
         ("--vector-prf rocchio --vector-prf-alpha -1", "a number from 0"),
+        ("--vector-prf rocchio --vector-prf-alpha 0 --vector-prf-beta 0", "give one of them a weight"),
+        ("--vector-prf rocchio --vector-prf-docs 1001", "more than 1000 hits"),
     ] {
         workspace.toller(&format!("{search} {flags}")).fails(2, &[said]);
     }
+    let overflow = "--vector-prf rocchio --vector-prf-alpha 1e9 --vector-prf-beta 1e9";
+    workspace.write("large.jsonl", r#"{"id": "d", "vector": [3e30, 0]}"#);
+    workspace.runs("store import large.jsonl --output large");
+    let search = format!("search --dense large --query-vectors queries --k 9 --output run.txt {overflow}");
+    workspace.toller(&search).fails(1, &["the weights of the feedback", "give smaller weights"]);
+    let slurm = "slurm search --shards 2 --output job.sh -- --dense documents --query-vectors queries --output run.txt";
+    workspace.toller(&format!("{slurm} --vector-prf average")).fails(2, &["the whole collection"]);
 }

@@ -101,19 +101,22 @@ pub struct BatchSize {
     shares: bool,
     /// Tokens in front of every text.
     prefix: usize,
-    /// Those of the texts before the last ones that share their beginning.
+    /// The tokens of all groups of texts but the last. A group shares its beginning.
     before: usize,
-    /// The first of the last ones, how many they are, what they share, and all their tokens.
+    /// The first text of the last group, how many texts it has, what they share, and all their tokens.
     first: Tokens,
     count: usize,
     shared: usize,
     tokens: usize,
+    /// The most tokens that a group shares.
+    most_shared: usize,
 }
 
 impl BatchSize {
     /// That of a batch without texts.
     pub(crate) fn new(shares: bool, prefix: usize) -> Self {
-        Self { shares, prefix, before: 0, first: Tokens::default(), count: 0, shared: 0, tokens: 0 }
+        let first = Tokens::default();
+        Self { shares, prefix, before: 0, first, count: 0, shared: 0, tokens: 0, most_shared: 0 }
     }
 
     /// Adds a text behind the others.
@@ -122,6 +125,8 @@ impl BatchSize {
         let common = if is_joined { joined(&self.first, self.count, self.shared, text) } else { None };
         if let Some(common) = common {
             (self.count, self.shared) = (self.count + 1, common);
+            self.most_shared = self.most_shared.max(common);
+            // Texts with a prefix share nothing.
             self.tokens += text.len();
             return;
         }
@@ -137,10 +142,17 @@ impl BatchSize {
     pub fn tokens(&self) -> usize {
         self.before + self.tokens - self.count.saturating_sub(1) * self.shared
     }
+
+    /// The size of each batch if the texts are divided among `parts`: what texts share is computed in every
+    /// batch again.
+    pub(crate) fn divided(&self, parts: usize) -> usize {
+        (self.tokens() - self.most_shared).div_ceil(parts.max(1)) + self.most_shared
+    }
 }
 
-/// Splits texts into consecutive batches of at most `budget` tokens, counted from `empty` on; a text of more
-/// tokens is a batch by itself. The order does not change: without padding, sorting gains nothing.
+/// Splits texts into consecutive batches of at most `budget` tokens; a text of more tokens is a batch by
+/// itself. `empty` is the size of a batch without texts. The order does not change: without padding, sorting
+/// gains nothing.
 pub(crate) fn by_budget(
     texts: &[Tokens],
     budget: usize,
@@ -239,6 +251,9 @@ mod tests {
                 assert_eq!(size.tokens(), batch.input_ids.len(), "{from} to {to}");
             }
         }
+        let mut size = BatchSize::new(true, 0);
+        (90..100).for_each(|own| size.add(&of(300, own)));
+        assert_eq!((size.tokens(), size.divided(1), size.divided(2)), (310, 310, 305));
     }
 
     #[test]

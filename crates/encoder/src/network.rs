@@ -99,11 +99,10 @@ pub(crate) fn encode_in_parallel(
     let empty = network.batch_size(request.unpooled, request.output);
     let mut size = empty.clone();
     texts.iter().for_each(|text| size.add(text));
-    let tokens = size.tokens();
     let Work { least_tokens, sessions, uses_threads, .. } = network.work();
     let threads = if uses_threads { threads } else { threads.min(sessions) };
     let least = least_tokens.clamp(1, batch_tokens.max(1));
-    let budget = tokens.div_ceil(threads.max(1)).clamp(least, batch_tokens.max(1));
+    let budget = size.divided(threads).clamp(least, batch_tokens.max(1));
     let batches: Vec<&[Tokens]> = by_budget(texts, budget, empty).collect();
     let threads_each = if uses_threads && batches.len() < threads { threads } else { 1 };
     let done = AtomicUsize::new(0);

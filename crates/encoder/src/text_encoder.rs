@@ -9,7 +9,7 @@ use toller_checkpoint::{Fingerprint, ModelError, ModelType};
 use toller_nn::{Backend, Pooling, Precision, Work};
 use toller_tokenizer::{Side, Tokenizer, TokenizerError, Tokens};
 
-use crate::batch::{by_budget, length};
+use crate::batch::{BatchSize, by_budget};
 use crate::compute::{self, Plan};
 use crate::config::TransformerConfig;
 use crate::layout::{Layout, check_length};
@@ -209,10 +209,11 @@ impl TextEncoder {
         self.tokenizer.max_length()
     }
 
-    /// The tokens of a text that count in a batch: its own, and those that the model puts in front.
+    /// The size of a batch without texts: tokens that the model puts in front of every text count, and what
+    /// texts begin with in common may count once.
     #[must_use]
-    pub fn length_in_batch(&self, text: &Tokens) -> usize {
-        length(text, self.prefix_tokens())
+    pub fn batch_size(&self) -> BatchSize {
+        self.model.network.batch_size(self.unpooled, Output::Vector)
     }
 
     /// Tokens that the model puts in front of every text. They have only keys and values, in each layer.
@@ -445,7 +446,7 @@ impl TextEncoder {
         let mut vectors = Vec::with_capacity(texts.len() * self.dim());
         let Model { network, batch_tokens, .. } = &*self.model;
         let (unpooled, output) = (self.unpooled, Output::Vector);
-        for batch in by_budget(texts, *batch_tokens, network.batch_size(unpooled, output)) {
+        for batch in by_budget(texts, *batch_tokens, self.batch_size()) {
             let request = Request { texts: batch, unpooled, output, threads: 1 };
             network.encode(request, &mut vectors)?;
         }

@@ -62,18 +62,22 @@ impl DenseSearcher {
     /// Moves `vectors`, `[queries, dim]`, if that is asked for.
     fn expand(&self, vectors: &mut [f32], filter: &Filter<'_>) -> Result<(), PipelineError> {
         let Some(feedback) = self.feedback else { return Ok(()) };
-        let (store, dim) = (self.index.store(), self.index.dim());
+        let dim = self.index.dim();
         let found = self.index.search(vectors, feedback.documents(), filter)?;
-        let vector_of = |doc: DocOrd| {
-            let (shard, row) = store.locate(doc);
-            let mut vector = vec![0.0; dim];
-            shard.embeddings().widen(row * dim..(row + 1) * dim, &mut vector);
-            vector
-        };
-        vectors.par_chunks_exact_mut(dim).zip(&found.rankings).for_each(|(query, ranking)| {
-            let documents: Vec<Vec<f32>> = ranking.hits.iter().map(|hit| vector_of(hit.doc)).collect();
-            feedback.expand(query, &documents);
-        });
+        let queries = vectors.par_chunks_exact_mut(dim).zip(&found.rankings);
+        queries.try_for_each_init(
+            || (vec![0.0_f32; dim], vec![0.0_f64; dim]),
+            |(vector, sum), (query, ranking)| {
+                sum.fill(0.0);
+                for hit in &ranking.hits {
+                    read_vector(self.index.store(), hit.doc, vector);
+                    sum.iter_mut().zip(&*vector).for_each(|(sum, value)| *sum += f64::from(*value));
+                }
+                feedback.expand(query, sum, ranking.hits.len());
+                let is_finite = query.iter().all(|value| value.is_finite());
+                if is_finite { Ok(()) } else { Err(PipelineError::FeedbackOverflow) }
+            },
+        )?;
         Ok(())
     }
 
@@ -89,8 +93,7 @@ impl DenseSearcher {
                 for (query, vector) in queries.iter().zip(vectors.chunks_exact_mut(dim)) {
                     let row = rows.find(&query.id, |row| store.id(row) == query.id);
                     let row = row.ok_or_else(|| PipelineError::NoVector(query.id.clone()))?;
-                    let (shard, row) = store.locate(row);
-                    shard.embeddings().widen(row * dim..(row + 1) * dim, vector);
+                    read_vector(store, row, vector);
                 }
                 Ok(vectors)
             }
@@ -176,6 +179,12 @@ impl Searcher for DenseSearcher {
     fn queries_at_once(&self) -> Option<usize> {
         self.index.queries_at_once()
     }
+}
+
+/// Reads the vector of a row.
+fn read_vector(store: &Store, row: DocOrd, vector: &mut [f32]) {
+    let (shard, row) = store.locate(row);
+    shard.embeddings().widen(row * vector.len()..(row + 1) * vector.len(), vector);
 }
 
 /// The identifiers of a store's rows, in their order.

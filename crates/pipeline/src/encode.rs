@@ -299,7 +299,7 @@ fn cut(
         sequence += 1;
         sent
     };
-    let (mut batch, mut total) = (Tokenized::default(), 0);
+    let (mut batch, mut size) = (Tokenized::default(), tower.batch_size());
     for chunk in in_order(from) {
         let chunk = match chunk {
             Ok(chunk) => chunk,
@@ -312,15 +312,15 @@ fn cut(
         // The reader may have finished, and then needs no permit.
         let _ = next_chunk.send(());
         for (id, tokens) in chunk.ids.into_iter().zip(chunk.tokens) {
-            let length = tower.length_in_batch(&tokens);
-            let is_full = total + length > budget || batch.ids.len() >= tower.texts_at_once();
+            size.add(&tokens);
+            let is_full = size.tokens() > budget || batch.ids.len() >= tower.texts_at_once();
             if is_full && !batch.ids.is_empty() {
-                total = 0;
+                size = tower.batch_size();
+                size.add(&tokens);
                 if !send(Ok(std::mem::take(&mut batch))) {
                     return;
                 }
             }
-            total += length;
             batch.ids.push(id);
             batch.tokens.push(tokens);
         }

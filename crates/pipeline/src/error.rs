@@ -29,6 +29,9 @@ pub enum PipelineError {
     /// A query without a vector.
     #[error("there is no vector for query {0:?}")]
     NoVector(String),
+    /// A query that feedback has moved out of the numbers that f32 has.
+    #[error("the weights of the feedback make a query's vector infinite")]
+    FeedbackOverflow,
     /// A temporary file.
     #[error(transparent)]
     File(#[from] FileError),
@@ -72,6 +75,7 @@ impl Explain for PipelineError {
             Self::Store(error) => error.remedy(),
             Self::Index(error) => error.remedy(),
             Self::Sparse(error) => error.remedy(),
+            Self::FeedbackOverflow => Some("give smaller weights".into()),
             Self::NoVector(_) => Some("encode the same queries that are searched".into()),
             Self::WorkerPanicked => {
                 Some("this is a defect of toller: please report it with the messages above".into())

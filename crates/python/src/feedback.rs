@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use toller_pipeline::feedback::{Feedback, Rm3, Rocchio, VectorFeedback, VectorFeedbackName};
+use toller_pipeline::feedback::{Feedback, Rm3, Rocchio, VectorFeedback};
 
 use crate::error::Failed;
 use crate::models::at_least_one;
@@ -20,24 +20,21 @@ pub(crate) enum Asked<'py> {
     Parameters(Bound<'py, PyDict>),
 }
 
-impl Asked<'_> {
-    /// Calls `set` with each parameter and its value; false is the answer to an unknown one.
-    fn each(
-        &self,
-        method: &str,
-        known: &str,
-        mut set: impl FnMut(&str, &Bound<'_, PyAny>) -> PyResult<bool>,
-    ) -> PyResult<()> {
-        let Self::Parameters(parameters) = self else { return Ok(()) };
-        for (name, value) in parameters {
-            let name: String = name.extract()?;
-            if !set(&name, &value)? {
-                let failed = Failed::invalid(format!("{method} has no parameter {name:?}"));
-                return Err(failed.hint(format!("there are {known}")).into());
-            }
+/// Calls `set` with each parameter and its value; false is the answer to an unknown one.
+fn each(
+    parameters: &Bound<'_, PyDict>,
+    method: &str,
+    known: &str,
+    mut set: impl FnMut(&str, &Bound<'_, PyAny>) -> PyResult<bool>,
+) -> PyResult<()> {
+    for (name, value) in parameters {
+        let name: String = name.extract()?;
+        if !set(&name, &value)? {
+            let failed = Failed::invalid(format!("{method} has no parameter {name:?}"));
+            return Err(failed.hint(format!("there are {known}")).into());
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// The expansion that is asked for, if one is.
@@ -55,7 +52,8 @@ pub(crate) fn feedback(rm3: Option<Asked<'_>>, rocchio: Option<Asked<'_>>) -> Py
 
 fn rm3_of(asked: &Asked<'_>) -> PyResult<Rm3> {
     let mut rm3 = Rm3::default();
-    asked.each("rm3", "fb_terms, fb_docs, original_query_weight and filter_terms", |name, value| {
+    let Asked::Parameters(parameters) = asked else { return Ok(rm3) };
+    each(parameters, "rm3", "fb_terms, fb_docs, original_query_weight and filter_terms", |name, value| {
         match name {
             "fb_terms" => rm3.terms = count(name, value)?,
             "fb_docs" => rm3.documents = count(name, value)?,
@@ -72,7 +70,8 @@ fn rocchio_of(asked: &Asked<'_>) -> PyResult<Rocchio> {
     let known =
         "top_fb_terms, top_fb_docs, bottom_fb_terms, bottom_fb_docs, alpha, beta, gamma and use_negative";
     let mut rocchio = Rocchio::default();
-    asked.each("rocchio", known, |name, value| {
+    let Asked::Parameters(parameters) = asked else { return Ok(rocchio) };
+    each(parameters, "rocchio", known, |name, value| {
         match name {
             "top_fb_terms" => rocchio.top_terms = count(name, value)?,
             "top_fb_docs" => rocchio.top_documents = count(name, value)?,
@@ -100,44 +99,29 @@ pub(crate) enum AskedOfVectors<'py> {
 
 /// How the vectors of queries are moved.
 pub(crate) fn vector_feedback(asked: &AskedOfVectors<'_>) -> PyResult<VectorFeedback> {
-    let (mut method, mut documents) = (None, VectorFeedback::DOCUMENTS);
-    let (mut alpha, mut beta) = (None, None);
+    let (mut method, mut documents, mut alpha, mut beta) = (None, None, None, None);
     match asked {
         AskedOfVectors::Method(name) => method = Some(name.clone()),
         AskedOfVectors::Parameters(parameters) => {
-            Asked::Parameters(parameters.clone()).each(
-                "vector_prf",
-                "method, docs, alpha and beta",
-                |name, value| {
-                    match name {
-                        "method" => method = Some(value.extract()?),
-                        "docs" => documents = count(name, value)?,
-                        "alpha" => alpha = Some(weight(name, value, MOST_WEIGHT)?),
-                        "beta" => beta = Some(weight(name, value, MOST_WEIGHT)?),
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
-                },
-            )?;
+            each(parameters, "vector_prf", "method, docs, alpha and beta", |name, value| {
+                match name {
+                    "method" => method = Some(value.extract()?),
+                    "docs" => documents = Some(count(name, value)?),
+                    "alpha" => alpha = Some(weight(name, value, MOST_WEIGHT)?),
+                    "beta" => beta = Some(weight(name, value, MOST_WEIGHT)?),
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
         }
     }
     let Some(method) = method else {
-        return Err(Failed::invalid("vector_prf has no method")
-            .hint("give \"average\" or \"rocchio\"")
-            .into());
+        let failed = Failed::invalid("vector_prf has no method");
+        return Err(failed.hint("give \"average\" or \"rocchio\"").into());
     };
-    match method.parse().map_err(Failed::from)? {
-        VectorFeedbackName::Average if alpha.or(beta).is_some() => {
-            let failed = Failed::invalid("the average of a query and its best hits has no weights");
-            Err(failed.hint("leave alpha and beta out, or give method \"rocchio\"").into())
-        }
-        VectorFeedbackName::Average => Ok(VectorFeedback::Average { documents }),
-        VectorFeedbackName::Rocchio => Ok(VectorFeedback::Rocchio {
-            documents,
-            alpha: alpha.unwrap_or(VectorFeedback::ALPHA),
-            beta: beta.unwrap_or(VectorFeedback::BETA),
-        }),
-    }
+    let method = method.parse().map_err(Failed::from)?;
+    let feedback = VectorFeedback::new(method, documents, alpha, beta);
+    Ok(feedback.map_err(|error| Failed::invalid(error.to_string()).hint(error.hint()))?)
 }
 
 fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {

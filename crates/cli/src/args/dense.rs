@@ -38,7 +38,7 @@ pub struct StoreArgs {
 /// Flags of the feedback on vectors.
 #[derive(Debug, clap::Args)]
 struct VectorFeedbackArgs {
-    /// Move the vectors of queries towards their best hits, and search again: average or rocchio
+    /// Move the vectors of queries towards those of their best hits, and search again: average or rocchio
     #[arg(long, value_name = "HOW", requires = "dense")]
     vector_prf: Option<VectorFeedbackName>,
 
@@ -60,22 +60,11 @@ impl StoreArgs {
     pub fn feedback(&self) -> Result<Option<VectorFeedback>, UsageError> {
         let VectorFeedbackArgs { vector_prf, vector_prf_docs, vector_prf_alpha, vector_prf_beta } =
             self.feedback;
-        let documents = vector_prf_docs.map_or(VectorFeedback::DOCUMENTS, |documents| documents as usize);
-        Ok(match vector_prf {
-            None => None,
-            Some(VectorFeedbackName::Rocchio) => Some(VectorFeedback::Rocchio {
-                documents,
-                alpha: vector_prf_alpha.unwrap_or(VectorFeedback::ALPHA),
-                beta: vector_prf_beta.unwrap_or(VectorFeedback::BETA),
-            }),
-            Some(VectorFeedbackName::Average) if vector_prf_alpha.or(vector_prf_beta).is_some() => {
-                return Err(UsageError::new(
-                    "the average of a query and its best hits has no weights",
-                    "leave --vector-prf-alpha and --vector-prf-beta out, or give --vector-prf rocchio",
-                ));
-            }
-            Some(VectorFeedbackName::Average) => Some(VectorFeedback::Average { documents }),
-        })
+        let documents = vector_prf_docs.map(|documents| documents as usize);
+        let feedback = vector_prf
+            .map(|name| VectorFeedback::new(name, documents, vector_prf_alpha, vector_prf_beta))
+            .transpose();
+        feedback.map_err(|error| UsageError::new(error.to_string(), error.hint()))
     }
 }
 
@@ -122,7 +111,6 @@ impl DenseArgs {
             compute.check_unused("leave --backend out, or give --model and --queries")?;
         }
         compute.check()?;
-        self.store_args.feedback()?;
         if self.dense.is_empty() {
             return match has_queries {
                 _ if !with_index => Err(UsageError::new(
@@ -212,13 +200,6 @@ impl DenseArgs {
     ) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
         let StoreArgs { scan, no_verify, assume_model, .. } = &self.store_args;
         let feedback = self.store_args.feedback()?;
-        if feedback.is_some() && part.is_some() {
-            return Err(UsageError::new(
-                "--vector-prf needs the best hits of the whole collection, and --shard searches a part of it",
-                "search the whole collection, or divide the queries instead",
-            )
-            .into());
-        }
         let queries = match &self.query_vectors {
             Some(path) => QuerySource::Store(path.into()),
             None => {

@@ -75,6 +75,7 @@ impl SourceArgs {
     pub fn check_options(&self) -> Result<Option<Fusion>, UsageError> {
         let fusion = self.fusion()?;
         self.sparse.check()?;
+        self.dense.store_args.feedback()?;
         Ok(fusion)
     }
 

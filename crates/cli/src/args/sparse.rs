@@ -62,7 +62,7 @@ pub struct SparseArgs {
 /// Flags of the expansion of queries.
 #[derive(Debug, clap::Args)]
 struct FeedbackArgs {
-    /// Expand queries with a relevance model of their best hits (RM3)
+    /// Expand queries of an inverted index with a relevance model of their best hits (RM3)
     #[arg(long, conflicts_with = "rocchio")]
     rm3: bool,
 
@@ -83,7 +83,7 @@ struct FeedbackArgs {
     #[arg(long, requires = "rm3")]
     rm3_no_term_filter: bool,
 
-    /// Expand queries by moving them towards their best hits (Rocchio)
+    /// Expand queries of an inverted index by terms of their best hits (Rocchio)
     #[arg(long)]
     rocchio: bool,
 

@@ -318,7 +318,7 @@ impl CrossEncoder {
         Ok(self.input.passage(text)?)
     }
 
-    /// The same for a query, after the prompt.
+    /// The same for a query, after the prompt. In a chat template the prompt has its own place.
     ///
     /// # Errors
     /// When the tokenizer fails.

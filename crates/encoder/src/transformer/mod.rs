@@ -33,8 +33,9 @@ pub(crate) struct Transformer<B: Backend> {
     /// The number of tokens in front of every text, and their keys and values.
     prefix_tokens: usize,
     prefix: Option<B::Table>,
-    /// Whether the states of a text's first tokens do not depend on what follows.
-    is_causal: bool,
+    /// Whether the states of a text's first tokens do not depend on what follows, and positions are not rows
+    /// of a table, which are counted from each sequence's own start.
+    may_share: bool,
 }
 
 impl<B: Backend> Transformer<B> {
@@ -104,7 +105,7 @@ impl<B: Backend> Transformer<B> {
             final_norm,
             prefix_tokens: config.prefix_tokens(),
             prefix: None,
-            is_causal: config.attention.is_causal && config.positions == Positions::Rotary,
+            may_share: config.attention.is_causal && config.positions == Positions::Rotary,
         })
     }
 
@@ -120,7 +121,7 @@ impl<B: Backend> Transformer<B> {
 
     /// Whether sequences may begin with another one's tokens: their states do not depend on what follows.
     pub(crate) fn shares_beginnings(&self, backend: &B) -> bool {
-        self.is_causal && self.prefix_tokens == 0 && backend.shares_beginnings()
+        self.may_share && self.prefix_tokens == 0 && backend.shares_beginnings()
     }
 
     /// The last layer's state of each token, those of the prefix included: `[tokens, hidden]`, with the batch

@@ -286,8 +286,8 @@ fn encoders_read_texts_as_messages() {
     assert!(query.tokenize_cut("years", Some(Side::Right)).is_ok());
     let error = query.tokenize_cut("years", Some(Side::Left)).unwrap_err().to_string();
     assert!(error.contains("own side"), "{error}");
-    let (written, has_own) = query.written("years").unwrap();
-    assert!(written.contains("user\nyears<|im_end|>") && !has_own, "{written}");
+    let (written, adds) = query.written("years").unwrap();
+    assert!(written.contains("user\nyears<|im_end|>") && !adds, "{written}");
     let max_length = Some(5);
     let error =
         DualEncoder::load(&folder, &LoadOptions { max_length, ..LoadOptions::default() }).err().unwrap();

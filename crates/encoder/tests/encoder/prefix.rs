@@ -60,7 +60,9 @@ fn check(options: &LoadOptions, tolerance: f64, few: usize) {
                 assert!(error < tolerance, "{prefix}, {pooling:?}: {error:e} for {} tokens", tokens.len());
                 let alone = tower.encode(std::slice::from_ref(tokens)).unwrap();
                 assert!(relative_error(&alone, expected) < tolerance);
-                assert_eq!(tower.length_in_batch(tokens), tokens.len() + length);
+                let mut size = tower.batch_size();
+                size.add(tokens);
+                assert_eq!(size.tokens(), tokens.len() + length);
             }
         }
     }

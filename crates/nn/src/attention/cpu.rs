@@ -11,8 +11,8 @@
 //! A sequence that begins with another one's tokens has their keys and values in front of its own, and only
 //! its own queries.
 //!
-//! The keys of a block depend only on the sequence, and so do its bits: a key outside a query's window, but
-//! inside the block's, has weight zero, which changes no sum.
+//! The bits of a query depend only on the sequence: a key outside its window, but inside its block's, has
+//! weight zero, which changes no sum.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -52,7 +52,7 @@ pub(crate) struct Scratch {
 /// The buffers of a thread for one kind of operand.
 #[derive(Default)]
 struct Buffers<V: Copy + Default> {
-    /// Queries or keys of a head, normalised and rotated: `[n, head_size]`.
+    /// Queries or keys of a head, normalised and rotated, or values from two places: `[n, head_size]`.
     prepared: AlignedBuffer,
     /// Queries or keys of a head as they are multiplied.
     converted: AlignedBuffer<V>,

@@ -68,8 +68,8 @@ impl Attention {
         4 * pairs.sum::<usize>() * self.output_width()
     }
 
-    /// The pairs of queries and keys of a sequence of `n` tokens that are multiplied, without rounding to
-    /// panels.
+    /// The pairs of keys of a sequence of `n` tokens with its last `queries` that are multiplied, without
+    /// rounding to panels.
     fn pairs(&self, queries: usize, n: usize) -> usize {
         match (self.before, self.after) {
             (None, None) => queries * n,

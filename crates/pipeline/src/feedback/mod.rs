@@ -5,15 +5,15 @@
 //! the last places, Anserini takes those that its hash tables happen to list first; here they are taken in
 //! the order of their bytes.
 
+mod dense;
 mod rm3;
 mod rocchio;
-mod vector;
-mod vectors;
+mod terms;
 
+pub use dense::{VectorFeedback, VectorFeedbackError, VectorFeedbackName};
 pub use rm3::Rm3;
 pub use rocchio::Rocchio;
-pub use vector::{FeedbackDocument, TermVector};
-pub use vectors::{VectorFeedback, VectorFeedbackName};
+pub use terms::{FeedbackDocument, TermVector};
 
 /// How queries are expanded.
 #[derive(Clone, Copy, Debug, PartialEq)]

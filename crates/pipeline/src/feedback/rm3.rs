@@ -1,6 +1,6 @@
 //! RM3: a relevance model mixed with the query (Abdul-Jaleel et al. 2004).
 
-use super::vector::{FeedbackDocument, LEAST_NORM, TermVector};
+use super::terms::{FeedbackDocument, LEAST_NORM, TermVector};
 
 /// The parameters of RM3.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +53,7 @@ impl Rm3 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::vector::testing::{assert_close, vector};
+    use super::super::terms::testing::{assert_close, vector};
     use super::{FeedbackDocument, Rm3};
 
     #[test]

@@ -1,7 +1,7 @@
 //! Rocchio's feedback (1971): the query moved towards the mean of the best documents, and away from the last
 //! ones.
 
-use super::vector::{FeedbackDocument, LEAST_NORM, TermVector};
+use super::terms::{FeedbackDocument, LEAST_NORM, TermVector};
 
 /// The parameters of Rocchio's feedback: `alpha * query + beta * mean(best) - gamma * mean(last)`, each of
 /// length 1.
@@ -85,7 +85,7 @@ fn sum_over_count(documents: &[FeedbackDocument]) -> TermVector {
 
 #[cfg(test)]
 mod tests {
-    use super::super::vector::testing::{assert_close, vector};
+    use super::super::terms::testing::{assert_close, vector};
     use super::{FeedbackDocument, Rocchio, sum_over_count};
 
     fn document(terms: &[(&str, f32)]) -> FeedbackDocument {

@@ -17,6 +17,12 @@ use crate::ui::Ui;
 
 /// Refuses what is not divided into shares.
 pub(super) fn check(args: &SearchArgs) -> Result<(), UsageError> {
+    if args.sources.dense.store_args.feedback()?.is_some() {
+        return Err(UsageError::new(
+            "--vector-prf needs the best hits of the whole collection, and --shard searches a part of it",
+            "search the whole collection, or divide the queries instead",
+        ));
+    }
     if args.sources.sparse.sparse.is_none() {
         return Ok(());
     }

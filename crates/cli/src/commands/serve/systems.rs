@@ -88,6 +88,7 @@ impl SystemArgs {
     /// Refuses wrong usage before anything is opened.
     pub(super) fn check(&self, has_model: bool, has_reranker: bool) -> Result<(), UsageError> {
         self.sparse.check()?;
+        self.store_args.feedback()?;
         if self.has_dense() || has_reranker {
             self.sparse.check_reads_texts("serve it by itself, without --dense and --reranker")?;
         }

@@ -32,7 +32,7 @@ pub(in crate::routes) struct TokenizeRequest {
     inputs: Texts,
     /// Whether special tokens are added; they are by default.
     add_special_tokens: Option<bool>,
-    /// `query` or `passage`: whose prompt is put before the texts.
+    /// `query` or `passage`: whose prompt is put before the texts, or whose chat template they are written in.
     prompt_name: Option<String>,
 }
 
@@ -90,8 +90,8 @@ pub(in crate::routes) async fn tokenize(
             let mut left = app.limits.queued_tokens;
             let tokens = |(text, place): (&String, usize)| {
                 let written = tower.map_or(Ok((text.as_str().into(), true)), |tower| tower.written(text));
-                let (text, has_own) = written.map_err(|error| of_text(place, &error))?;
-                let tokens = tokenizer.inspect(&text, add_special_tokens && has_own);
+                let (text, adds) = written.map_err(|error| of_text(place, &error))?;
+                let tokens = tokenizer.inspect(&text, add_special_tokens && adds);
                 let tokens = tokens.map_err(|error| of_text(place, &error.into()))?;
                 left = left.checked_sub(tokens.len()).ok_or_else(|| too_many(&app))?;
                 Ok(tokens.into_iter().map(Token::from).collect())
