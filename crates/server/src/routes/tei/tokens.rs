@@ -32,7 +32,8 @@ pub(in crate::routes) struct TokenizeRequest {
     inputs: Texts,
     /// Whether special tokens are added; they are by default.
     add_special_tokens: Option<bool>,
-    /// `query` or `passage`: whose prompt is put before the texts, or whose chat template they are written in.
+    /// `query` or `passage`: whose prompt is put before the texts, or whose chat template they are written
+    /// in.
     prompt_name: Option<String>,
 }
 
