@@ -17,22 +17,12 @@ import os
 import pathlib
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
-SHARED = pathlib.Path(os.environ.get("TOLLER_SHARED", REPOSITORY.parent / "shared"))
-SHAPE = {
-    "hidden_size": 1024,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-}
-WORDS = 30_000
+from decoder import REPOSITORY, SHAPES, SHARED, WORDS, run
+
 BATCH = 10
 
 
@@ -42,7 +32,7 @@ def make_model(folder: pathlib.Path) -> None:
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     torch.manual_seed(1)
-    config = Qwen3Config(vocab_size=WORDS, tie_word_embeddings=True, **SHAPE)
+    config = Qwen3Config(vocab_size=WORDS, tie_word_embeddings=True, **SHAPES["qwen3-0.6b"])
     Qwen3ForCausalLM(config).to(torch.float32).save_pretrained(folder)
     fixture = REPOSITORY / "tests/fixtures/chat-models/qwen3-plain"
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
@@ -64,13 +54,6 @@ def peer(model: str, pairs: str, output: str, threads: str) -> None:
     scores = encoder.predict(pairs, batch_size=BATCH, show_progress_bar=False)
     print(time.perf_counter() - started)
     pathlib.Path(output).write_text(json.dumps([float(score) for score in scores]))
-
-
-def run(command: list[object], environment: dict[str, str]) -> tuple[float, str]:
-    started = time.perf_counter()
-    done = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True,
-                          env=os.environ | environment)
-    return time.perf_counter() - started, done.stdout
 
 
 def main() -> None:

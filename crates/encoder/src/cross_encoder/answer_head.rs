@@ -1,5 +1,6 @@
 //! Language models as rerankers: the score is how much rather the model goes on with one token than with
-//! another (Nogueira et al. 2020, section 3; Zhang et al. 2025, section 2, "Reranking Models").
+//! another (Nogueira et al. 2020, "Document Ranking with a Pretrained Sequence-to-Sequence Model"; Zhang et
+//! al. 2025, "Qwen3 Embedding", for the tokens yes and no).
 
 use std::path::Path;
 
