@@ -64,16 +64,20 @@ typedef struct {
     uint32_t stride;
 } toller_embed_args;
 
-/* norm_*: rows normalised; `out` and `wide` may be `x`. norm_wide_bf16: of f32, to bf16. Launched as embed_*. */
+/* norm_*: rows normalised, plus a residual; `out` and `wide` may be `x`. norm_wide_bf16: of f32, to bf16, and without
+ * a residual. Launched as embed_*. */
 typedef struct {
     const void *x; /* [rows] rows of `stride` bytes */
     void *out;     /* [rows] rows of `out_stride` bytes */
     void *wide;    /* norm_wide_bf16: null, or where the results also go in f32: [rows] rows of `stride` bytes */
+    const void *residual; /* [rows] rows of `residual_stride` bytes, or null; in bf16 if `residual_is_bf16` (only norm_f32) */
     toller_norm norm;
     uint32_t rows;
     uint32_t width;
     uint32_t stride;
     uint32_t out_stride;
+    uint32_t residual_stride;
+    uint32_t residual_is_bf16;
 } toller_norm_args;
 
 /* product_*: activation(x W^T + bias) + residual; if `gated`, of rows of W in turns of eight, activation(x A^T
@@ -120,7 +124,7 @@ typedef struct {
     uint32_t activation;
 } toller_activate_args;
 
-/* heads_*: queries, keys and values with heads padded to `padded` numbers, 32, 64 or 128; queries and keys normalised
+/* heads_*: queries, keys and values with heads padded to `padded` numbers, 32, 64, 128 or 256; queries and keys normalised
  * head by head, and rotated by the position: number i and i + head_size / 2 by cos and sin.
  * Grid: any (warps take tokens in turn). Block: TOLLER_NORM_THREADS. Shared memory: none. */
 typedef struct {
@@ -163,7 +167,7 @@ typedef struct {
     uint32_t first_query; /* in the sequence: a multiple of TOLLER_ATTENTION_QUERIES */
 } toller_query_tile;
 
-/* attention_*_{32,64,128}: softmax(Q K^T scale + bias) V for every head and every token over its sequence.
+/* attention_*_{32,64,128}, and attention_{f16,bf16}_256: softmax(Q K^T scale + bias) V for every head and every token over its sequence.
  * Grid: tiles of queries times heads; neighbours have the same tile, since the heads of a token lie side by side in
  * memory. Block: TOLLER_ATTENTION_THREADS. Shared memory: TOLLER_ATTENTION_SHARED of
  * the head's bytes, and 4 bytes for each number of a head's bias. */
@@ -268,6 +272,8 @@ typedef struct {
     TOLLER_ENCODER_KERNELS_OF(X, f16)                                                                                 \
     TOLLER_ENCODER_KERNELS_OF(X, bf16)                                                                                \
     TOLLER_ENCODER_KERNELS_OF(X, f32)                                                                                 \
+    X(toller_encoder_attention_f16_256, toller_attention_args)                                                        \
+    X(toller_encoder_attention_bf16_256, toller_attention_args)                                                       \
     X(toller_encoder_product_f16_256, toller_product_args)                                                            \
     X(toller_encoder_product_bf16_256, toller_product_args)                                                           \
     X(toller_encoder_norm_wide_bf16, toller_norm_args)                                                                \

@@ -1,4 +1,4 @@
-// Attention for sm_80 and above: each type with three widths of heads.
+// Attention for sm_80 and above: each type with three widths of heads, and those of two bytes with a fourth.
 #include "encoder/attention.cuh"
 
 // Blocks of a multiprocessor, at least; 0 leaves it to the compiler.
@@ -11,9 +11,11 @@
 TOLLER_ATTENTION(f16, StatesF16, 32, 4)
 TOLLER_ATTENTION(f16, StatesF16, 64, 4)
 TOLLER_ATTENTION(f16, StatesF16, 128, 0)
+TOLLER_ATTENTION(f16, StatesF16, 256, 0)
 TOLLER_ATTENTION(bf16, StatesBf16, 32, 4)
 TOLLER_ATTENTION(bf16, StatesBf16, 64, 4)
 TOLLER_ATTENTION(bf16, StatesBf16, 128, 0)
+TOLLER_ATTENTION(bf16, StatesBf16, 256, 0)
 TOLLER_ATTENTION(f32, StatesF32, 32, 0)
 TOLLER_ATTENTION(f32, StatesF32, 64, 0)
 TOLLER_ATTENTION(f32, StatesF32, 128, 0)

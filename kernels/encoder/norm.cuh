@@ -179,7 +179,20 @@ template <class States>
 __device__ inline void normalize(const toller_norm_args &args) {
     normalize_rows<States>(args, [&](uint64_t at) {
         const auto out = chunks_of(row_of(args.out, at, args.out_stride), args.out_stride);
-        return [=](uint32_t unit, const float (&x)[UNIT]) { States::store(out, unit, x); };
+        const bool adds = args.residual != nullptr, is_bf16 = States::BYTES == 4 && args.residual_is_bf16 != 0;
+        const auto residual = chunks_of(row_of(args.residual, adds ? at : 0, args.residual_stride), adds ? args.residual_stride : 0);
+        return [=](uint32_t unit, const float (&x)[UNIT]) {
+            if (!adds) return States::store(out, unit, x);
+            float sum[UNIT];
+            if (is_bf16) {
+                StatesBf16::load(sum, residual, unit);
+            } else {
+                States::load(sum, residual, unit);
+            }
+#pragma unroll
+            for (int i = 0; i < static_cast<int>(UNIT); ++i) sum[i] += x[i];
+            States::store(out, unit, sum);
+        };
     });
 }
 

@@ -32,6 +32,18 @@ named! {
         ModernBert = "modernbert",
         /// Nomic's BERT (Nussbaum et al. 2024).
         NomicBert = "nomic_bert",
+        /// GTE (Zhang et al. 2024) as transformers and Snowflake call it.
+        Gte = "gte",
+        /// GTE as Alibaba's code calls it.
+        New = "new",
+        /// The encoder of T5 (Raffel et al. 2020).
+        T5 = "t5",
+        /// The encoder of mT5 (Xue et al. 2021).
+        Mt5 = "mt5",
+        /// EuroBERT (Boizard et al. 2025).
+        EuroBert = "eurobert",
+        /// The text model of Gemma 3 (Gemma Team 2025): EmbeddingGemma.
+        Gemma3Text = "gemma3_text",
         /// LLaMA (Touvron et al. 2023).
         Llama = "llama",
         /// Mistral (Jiang et al. 2023).
@@ -44,10 +56,12 @@ named! {
 }
 
 impl ModelType {
-    /// Whether it is a decoder: LLaMA or a descendant of it.
+    /// Whether it is a decoder, LLaMA or a relative of it, or made from one.
     pub fn is_decoder(self) -> bool {
         match self {
-            Self::Llama | Self::Mistral | Self::Qwen2 | Self::Qwen3 => true,
+            Self::Llama | Self::Mistral | Self::Qwen2 | Self::Qwen3 | Self::EuroBert | Self::Gemma3Text => {
+                true
+            }
             Self::Bert
             | Self::Electra
             | Self::Ernie
@@ -59,7 +73,11 @@ impl ModelType {
             | Self::Realm
             | Self::Mpnet
             | Self::ModernBert
-            | Self::NomicBert => false,
+            | Self::NomicBert
+            | Self::Gte
+            | Self::New
+            | Self::T5
+            | Self::Mt5 => false,
         }
     }
 

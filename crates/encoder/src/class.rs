@@ -34,6 +34,12 @@ impl Architecture {
             | ModelType::Realm
             | ModelType::ModernBert
             | ModelType::NomicBert
+            | ModelType::Gte
+            | ModelType::New
+            | ModelType::T5
+            | ModelType::Mt5
+            | ModelType::EuroBert
+            | ModelType::Gemma3Text
             | ModelType::Llama
             | ModelType::Mistral
             | ModelType::Qwen2

@@ -55,6 +55,8 @@ impl fmt::Display for Saturation {
 struct Names {
     dense: &'static str,
     norm: &'static str,
+    /// Another name that the norm may have.
+    other_norm: Option<&'static str>,
     /// The layer to the logits. What the files do not have of it is shared with other parts: the weight with
     /// the word embeddings, the bias with the next.
     decoder: &'static str,
@@ -64,23 +66,28 @@ struct Names {
 const BERT: Names = Names {
     dense: "cls.predictions.transform.dense",
     norm: "cls.predictions.transform.LayerNorm",
+    other_norm: None,
     decoder: "cls.predictions.decoder",
     bias: "cls.predictions.bias",
 };
 const ROBERTA: Names = Names {
     dense: "lm_head.dense",
     norm: "lm_head.layer_norm",
+    other_norm: None,
     decoder: "lm_head.decoder",
     bias: "lm_head.bias",
 };
+/// GTE's, in transformers and as its authors publish it.
+const GTE: Names = Names { other_norm: Some("lm_head.norm"), ..ROBERTA };
 const DISTILBERT: Names = Names {
     dense: "vocab_transform",
     norm: "vocab_layer_norm",
+    other_norm: None,
     decoder: "vocab_projector",
     bias: "vocab_projector.bias",
 };
 const MODERNBERT: Names =
-    Names { dense: "head.dense", norm: "head.norm", decoder: "decoder", bias: "decoder.bias" };
+    Names { dense: "head.dense", norm: "head.norm", decoder: "decoder", bias: "decoder.bias", ..BERT };
 
 impl Names {
     /// The names of an architecture, if there are such models.
@@ -90,12 +97,17 @@ impl Names {
             ModelType::Roberta | ModelType::XlmRoberta | ModelType::Camembert | ModelType::Mpnet => {
                 Some(ROBERTA)
             }
+            ModelType::Gte | ModelType::New => Some(GTE),
             ModelType::DistilBert => Some(DISTILBERT),
             ModelType::ModernBert => Some(MODERNBERT),
             ModelType::Electra
             | ModelType::Dpr
             | ModelType::Realm
             | ModelType::NomicBert
+            | ModelType::T5
+            | ModelType::Mt5
+            | ModelType::EuroBert
+            | ModelType::Gemma3Text
             | ModelType::Llama
             | ModelType::Mistral
             | ModelType::Qwen2
@@ -168,7 +180,9 @@ impl<B: Backend> VocabularyHead<B> {
         fingerprint.value("head", activation.name().as_bytes());
         let mut loader = Loader { backend, parameters: &outside, fingerprint };
         let dense = loader.linear(names.dense, hidden, hidden, has_bias, Place::TokenHead)?;
-        let norm = loader.norm(names.norm, hidden, config.norm)?;
+        let is_other = |name: &&str| outside.has(&format!("{name}.weight"));
+        let norm = names.other_norm.filter(is_other).unwrap_or(names.norm);
+        let norm = loader.norm(norm, hidden, config.norm)?;
         // As in transformers, a layer of its own in the files counts, whatever the configuration says.
         let own = |part: &str| Some(format!("{}.{part}", names.decoder)).filter(|name| outside.has(name));
         let weight = match own("weight") {

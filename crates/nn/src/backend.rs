@@ -158,17 +158,16 @@ pub trait Backend: Send + Sync + 'static {
         head_norms: Option<&[Self::Norm; 2]>,
     ) -> Result<Self::States, NnError>;
 
-    /// Ends half a transformer layer: `x W^T + b + residual`, and the norm that follows. With norms
-    /// [`NormPlacement::After`] the normalised sum is both the next input and the next residual (which may be
-    /// kept in a wider type); with norms before, the sum is the next residual and its norm the next input.
+    /// Ends half a transformer layer: `x W^T + b`, its inner norm if there is one, `+ residual`, and the norm
+    /// that follows. With norms [`NormPlacement::After`] the normalised sum is both the next input and the
+    /// next residual (which may be kept in a wider type); with norms before, the sum is the next residual and
+    /// its norm the next input.
     fn close(
         &self,
         scratch: &mut Self::Scratch,
         x: Self::States,
-        layer: &Self::Linear,
+        closing: Closing<'_, Self::Linear, Self::Norm>,
         residual: Self::States,
-        norm: Option<&Self::Norm>,
-        placement: NormPlacement,
     ) -> Result<Stream<Self::States>, NnError>;
 
     /// Each row normalised.
@@ -242,6 +241,19 @@ impl<T> Clone for Prefix<'_, T> {
 }
 
 impl<T> Copy for Prefix<'_, T> {}
+
+/// What half a transformer layer ends with.
+#[derive(Debug)]
+pub struct Closing<'a, L, N> {
+    /// From the half's inner states to the states between halves.
+    pub layer: &'a L,
+    /// The norm of what `layer` gives, before the residual is added (Gemma Team 2024, Gemma 2, section 2).
+    pub inner_norm: Option<&'a N>,
+    /// The norm of the sum.
+    pub norm: Option<&'a N>,
+    /// Where that norm is.
+    pub placement: NormPlacement,
+}
 
 /// The states between two halves of a transformer layer.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use toller_simd::{self as simd, Isa, LANES};
 pub(crate) use self::scratch::{CpuScratch, CpuStates, Output, Part};
 use crate::attention::Attention;
 use crate::attention::cpu::Call;
-use crate::backend::{Backend, Prefix, Stream, Work};
+use crate::backend::{Backend, Closing, Prefix, Stream, Work};
 use crate::embed::{self, HostBatch, Table};
 use crate::gated_linear::{GatedLinear as GatedCall, interleave};
 use crate::linear::cpu::Linear as LinearCall;
@@ -328,14 +328,17 @@ impl Backend for Cpu {
         &self,
         scratch: &mut CpuScratch,
         x: CpuStates,
-        layer: &CpuLinear,
+        Closing { layer, inner_norm, norm, placement }: Closing<'_, CpuLinear, Norm>,
         residual: CpuStates,
-        norm: Option<&Norm>,
-        placement: NormPlacement,
     ) -> Result<Stream<CpuStates>, NnError> {
         check_width("a residual", residual.width(), layer.weight.columns())?;
-        let sum = self.multiply(scratch, &x, layer, Some(residual.values()), Activation::Identity)?;
+        let added = inner_norm.is_none().then_some(residual.values());
+        let mut sum = self.multiply(scratch, &x, layer, added, Activation::Identity)?;
         scratch.give_back(x);
+        if let Some(norm) = inner_norm {
+            sum = self.normalize(scratch, sum, norm)?;
+            sum.values_mut().iter_mut().zip(residual.values()).for_each(|(sum, x)| *sum += x);
+        }
         scratch.give_back(residual);
         match norm {
             Some(norm) => self.place_norm(scratch, sum, norm, placement),

@@ -28,7 +28,7 @@ mod sequences;
 mod unit;
 
 pub use activation::{Activation, UnknownActivation};
-pub use backend::{Backend, Prefix, Stream, Work};
+pub use backend::{Backend, Closing, Prefix, Stream, Work};
 #[cfg(feature = "candle")]
 pub use candle::{Candle, CandleAttention, CandleBatch, CandleDevice, CandleLinear, CandleNorm};
 /// candle's devices, tensors and gradients.
@@ -39,7 +39,9 @@ pub use cuda::{
     Cuda, CudaAttention, CudaBatch, CudaLinear, CudaNorm, CudaScratch, CudaStates, CudaTable, operation_of,
 };
 pub use error::NnError;
-pub use parameters::{AttentionParameters, LinearParameters, Matrix, NormParameters, NormPlacement, Place};
+pub use parameters::{
+    AttentionParameters, LinearParameters, Matrix, NormParameters, NormPlacement, Place, RotaryParameters,
+};
 pub use pooling::Pooling;
 pub use precision::Precision;
 pub use reference::Reference;

@@ -55,6 +55,15 @@ pub enum NormPlacement {
     Before,
 }
 
+/// A rotary position embedding (Su et al. 2021, equation 34).
+#[derive(Clone, Copy, Debug)]
+pub struct RotaryParameters<'a> {
+    /// `[head size / 2]`: values i and i + head size / 2 are rotated by the position times this, in radians.
+    pub frequencies: &'a [f32],
+    /// What cosines and sines are multiplied by: 1, or more for YaRN (Peng et al. 2023, section 3.4).
+    pub magnitude: f32,
+}
+
 /// How the tokens of a sequence attend to each other.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionParameters<'a> {
@@ -64,14 +73,24 @@ pub struct AttentionParameters<'a> {
     pub key_heads: usize,
     /// Values of a head.
     pub head_size: usize,
-    /// The base of the rotary position embedding.
-    pub rotary_theta: Option<f64>,
+    /// What the scores of queries and keys are multiplied by: 1 / sqrt(head size) in most models.
+    pub scale: f32,
+    /// Rotations of queries and keys by their positions.
+    pub rotary: Option<RotaryParameters<'a>>,
     /// `[heads, 2 * reach + 1]`: is added to the scaled scores, by the distance of the key from the query.
     pub relative_bias: Option<Matrix<'a>>,
     /// How far before itself a token sees; `None` for the whole sequence.
     pub before: Option<usize>,
     /// How far after itself a token sees; `None` for the whole sequence, `Some(0)` for causal attention.
     pub after: Option<usize>,
+}
+
+impl AttentionParameters<'_> {
+    /// What most models multiply scores by (Vaswani et al. 2017, section 3.2.1).
+    #[must_use]
+    pub fn usual_scale(head_size: usize) -> f32 {
+        1.0 / (head_size as f32).sqrt()
+    }
 }
 
 impl LinearParameters<'_> {

@@ -1,7 +1,7 @@
 //! The transformer in f64, slow and obviously right: what other backends are compared with.
 
 use crate::attention::{Attention, reference::attend};
-use crate::backend::{Backend, Prefix, Stream, Work};
+use crate::backend::{Backend, Closing, Prefix, Stream, Work};
 use crate::cpu::{check_gated, check_linear, check_width};
 use crate::embed::{self, HostBatch, Table};
 use crate::linear::reference::Linear;
@@ -167,12 +167,13 @@ impl Backend for Reference {
         &self,
         (): &mut (),
         x: ReferenceStates,
-        layer: &Linear,
+        Closing { layer, inner_norm, norm, placement }: Closing<'_, Linear, Norm>,
         residual: ReferenceStates,
-        norm: Option<&Norm>,
-        placement: NormPlacement,
     ) -> Result<Stream<ReferenceStates>, NnError> {
         let mut sum = self.project(&mut (), &x, layer, Activation::Identity)?;
+        if let Some(norm) = inner_norm {
+            sum = normalized(&sum, norm)?;
+        }
         check_width("a residual", residual.width, sum.width)?;
         sum.values.iter_mut().zip(residual.values).for_each(|(sum, x)| *sum += x);
         match norm {

@@ -5,7 +5,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toller_checkpoint::ModelType;
 
-use super::{AttentionConfig, NormConfig, Positions, Projection, Refusal, TransformerConfig, names, two};
+use super::{
+    AttentionConfig, NormConfig, Positions, Projection, Refusal, Shape, TransformerConfig, names, two,
+};
 
 /// config.json, with BERT's names.
 #[derive(Deserialize)]
@@ -110,35 +112,30 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
     };
     let has_token_types = !matches!(model_type, ModelType::DistilBert | ModelType::Mpnet);
     let has_task_types = model_type == ModelType::Ernie && raw.use_task_id;
-    Ok(TransformerConfig {
-        model_type,
-        names,
-        other_names: None,
+    let attention = AttentionConfig {
+        relative_buckets,
+        ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?
+    };
+    // DistilBERT's epsilon is fixed.
+    let epsilon = raw.layer_norm_eps.filter(|_| model_type != ModelType::DistilBert).unwrap_or(1e-12);
+    let shape = Shape {
         vocabulary: raw.vocab_size,
         hidden: raw.hidden_size,
-        embedding: if model_type == ModelType::Electra { raw.embedding_size } else { raw.hidden_size },
         layers: raw.num_hidden_layers,
         intermediate: raw.intermediate_size,
-        activation: activation.parse().map_err(Refusal::invalid)?,
-        attention: AttentionConfig {
-            relative_buckets,
-            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?
-        },
+        max_positions: raw.max_position_embeddings,
+    };
+    let activation = activation.parse().map_err(Refusal::invalid)?;
+    let norm = NormConfig::after(epsilon);
+    Ok(TransformerConfig {
+        embedding: if model_type == ModelType::Electra { raw.embedding_size } else { raw.hidden_size },
         up_bias: true,
         down_bias: true,
-        // DistilBERT's epsilon is fixed.
-        norm: NormConfig::after(
-            raw.layer_norm_eps.filter(|_| model_type != ModelType::DistilBert).unwrap_or(1e-12),
-        ),
-        max_positions: raw.max_position_embeddings,
         positions,
         token_types: if has_token_types { raw.type_vocab_size } else { 0 },
         task_types: if has_task_types { raw.task_type_vocab_size } else { 0 },
         // DPR has none by default.
         projection: projection.filter(|projection| projection.dim > 0),
-        prefix: None,
-        is_classifier: false,
-        is_language_model: false,
-        classifies_tokens: false,
+        ..TransformerConfig::new(model_type, names, shape, activation, attention, norm)
     })
 }

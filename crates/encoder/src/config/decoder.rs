@@ -1,15 +1,14 @@
 //! Decoders as encoders: LLaMA (Touvron et al. 2023, section 2.2) and its descendants Mistral, Qwen2 and
-//! Qwen3.
+//! Qwen3, and EuroBERT (Boizard et al. 2025), which sees both ways.
 
 use serde::Deserialize;
 use serde_json::Value;
 use toller_checkpoint::ModelType;
-use toller_nn::NormPlacement;
 
-use super::rope::theta_of;
+use super::rope::RopeFields;
 use super::{
-    AttentionConfig, LocalAttention, LocalLayers, Names, NormConfig, Positions, Refusal, TransformerConfig,
-    local_layers, names, yes,
+    AttentionConfig, LocalAttention, LocalLayers, Names, NormConfig, Refusal, Shape, TransformerConfig,
+    local_layers, names,
 };
 
 /// config.json, which has all of these fields where transformers wrote it. The defaults are its own, except
@@ -27,8 +26,7 @@ struct Raw {
     #[serde(default = "silu")]
     hidden_act: String,
     max_position_embeddings: usize,
-    #[serde(default = "epsilon")]
-    rms_norm_eps: f64,
+    rms_norm_eps: Option<f64>,
     #[serde(default)]
     attention_bias: bool,
     #[serde(default)]
@@ -38,9 +36,9 @@ struct Raw {
     /// Before.
     rope_theta: Option<f64>,
     rope_scaling: Option<Value>,
-    /// Whether a token sees only those before it.
-    #[serde(default = "yes")]
-    is_causal: bool,
+    original_max_position_embeddings: Option<usize>,
+    /// Whether a token sees only those before it: so by default, except for EuroBERT's.
+    is_causal: Option<bool>,
     #[serde(default)]
     use_sliding_window: bool,
     /// Tokens that a local layer sees, the token itself included; null for the whole sequence. In layers that
@@ -58,10 +56,6 @@ fn silu() -> String {
     "silu".to_owned()
 }
 
-fn epsilon() -> f64 {
-    1e-6
-}
-
 fn sliding_window() -> Option<usize> {
     Some(4096)
 }
@@ -76,6 +70,10 @@ struct Descendant {
     /// Whether queries, keys and values have a bias, and whether the attention's output has one.
     bias: [bool; 2],
     mlp_bias: bool,
+    /// The epsilon of the norms that the configuration leaves open.
+    epsilon: f64,
+    /// Whether a token sees only those before it.
+    is_causal: bool,
     /// The size of a head that the configuration leaves open, if it is not the width divided by the heads.
     head_size: Option<usize>,
     /// The window of local layers.
@@ -92,6 +90,8 @@ impl Descendant {
             names: names::LLAMA,
             bias: [raw.attention_bias; 2],
             mlp_bias: false,
+            epsilon: 1e-6,
+            is_causal: raw.is_causal.unwrap_or(true),
             head_size: None,
             window: raw.sliding_window.filter(|_| raw.use_sliding_window),
             first_local: raw.max_window_layers,
@@ -107,8 +107,14 @@ impl Descendant {
             },
             ModelType::Qwen2 => Self { bias: [true, false], ..plain },
             ModelType::Qwen3 => Self { names: names::QWEN3, head_size: Some(128), ..plain },
-            // LLaMA.
-            _ => Self { mlp_bias: raw.mlp_bias, window: None, lists_layers: false, ..plain },
+            // LLaMA and EuroBERT.
+            _ => {
+                let llama = Self { mlp_bias: raw.mlp_bias, window: None, lists_layers: false, ..plain };
+                match model_type {
+                    ModelType::EuroBert => Self { epsilon: 1e-5, is_causal: false, ..llama },
+                    _ => llama,
+                }
+            }
         }
     }
 }
@@ -116,69 +122,59 @@ impl Descendant {
 pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfig, Refusal> {
     let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
     let descendant = Descendant::new(model_type, &raw);
-    let Descendant { names, bias: [qkv_bias, output_bias], mlp_bias, head_size, window, first_local, .. } =
-        descendant;
+    let Descendant { names, bias: [qkv_bias, output_bias], mlp_bias, is_causal, .. } = descendant;
     let listed = raw
         .layer_types
         .as_deref()
         .filter(|_| descendant.lists_layers)
         .map(|types| local_layers(types, raw.num_hidden_layers))
         .transpose()?;
-    let theta = theta_of(raw.rope_scaling.as_ref(), raw.rope_theta.unwrap_or(10_000.0))?;
-    let theta = theta_of(raw.rope_parameters.as_ref(), theta)?;
-    let local = match window {
-        None => None,
-        Some(0) => return Err(Refusal::Invalid("sliding_window is 0".to_owned())),
-        Some(window) => Some(LocalAttention {
-            reach: window - usize::from(raw.is_causal),
-            theta,
-            layers: match listed {
-                Some(layers) => LocalLayers::Listed(layers),
-                None => LocalLayers::From(first_local),
-            },
-        }),
-    };
     let (hidden, heads) = (raw.hidden_size, raw.num_attention_heads);
-    let attention = match raw.head_dim.or(head_size) {
+    let attention = match raw.head_dim.or(descendant.head_size) {
         Some(head_size) => AttentionConfig::of_heads(heads, head_size),
         None => AttentionConfig::dividing(hidden, heads)?,
     };
-    Ok(TransformerConfig {
-        model_type,
-        names,
-        other_names: None,
+    let rope = RopeFields {
+        table: raw.rope_scaling.as_ref().or(raw.rope_parameters.as_ref()),
+        theta: raw.rope_theta.unwrap_or(10_000.0),
+        head_size: attention.head_size,
+        positions: raw.max_position_embeddings,
+        original: raw.original_max_position_embeddings,
+    };
+    let rope = rope.read()?;
+    let local = match descendant.window {
+        None => None,
+        Some(0) => return Err(Refusal::Invalid("sliding_window is 0".to_owned())),
+        Some(window) => Some(LocalAttention {
+            reach: window - usize::from(is_causal),
+            rope,
+            layers: match listed {
+                Some(layers) => LocalLayers::Listed(layers),
+                None => LocalLayers::From(descendant.first_local),
+            },
+        }),
+    };
+    let attention = AttentionConfig {
+        key_heads: raw.num_key_value_heads.unwrap_or(heads),
+        qkv_bias,
+        output_bias,
+        is_causal,
+        rope: Some(rope),
+        local,
+        ..attention
+    };
+    let shape = Shape {
         vocabulary: raw.vocab_size,
         hidden,
-        embedding: hidden,
         layers: raw.num_hidden_layers,
         intermediate: raw.intermediate_size,
-        activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,
-        attention: AttentionConfig {
-            key_heads: raw.num_key_value_heads.unwrap_or(heads),
-            qkv_bias,
-            output_bias,
-            is_causal: raw.is_causal,
-            rotary_theta: Some(theta),
-            local,
-            ..attention
-        },
+        max_positions: raw.max_position_embeddings,
+    };
+    let activation = raw.hidden_act.parse().map_err(Refusal::invalid)?;
+    let norm = NormConfig::before(raw.rms_norm_eps.unwrap_or(descendant.epsilon));
+    Ok(TransformerConfig {
         up_bias: mlp_bias,
         down_bias: mlp_bias,
-        norm: NormConfig {
-            epsilon: raw.rms_norm_eps,
-            bias: false,
-            centers: false,
-            placement: NormPlacement::Before,
-            first_placement: NormPlacement::Before,
-        },
-        max_positions: raw.max_position_embeddings,
-        positions: Positions::Rotary,
-        token_types: 0,
-        task_types: 0,
-        projection: None,
-        prefix: None,
-        is_classifier: false,
-        is_language_model: false,
-        classifies_tokens: false,
+        ..TransformerConfig::new(model_type, names, shape, activation, attention, norm)
     })
 }

@@ -3,22 +3,26 @@
 mod ance;
 mod bert;
 mod decoder;
+mod gemma;
+mod gte;
 mod modernbert;
 mod names;
 mod nomic_bert;
 mod prefix;
 mod rope;
+mod t5;
 
 use std::path::Path;
 
 use serde::Deserialize;
 use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_text};
 use toller_ir::in_words_of_json;
-use toller_nn::{Activation, NormPlacement};
+use toller_nn::{Activation, AttentionParameters, NormPlacement};
 
 pub(crate) use self::names::{Names, ProjectionNames, QkvNames, UpNames};
 pub use self::prefix::NewPrefix;
 pub(crate) use self::prefix::PrefixConfig;
+pub(crate) use self::rope::Rope;
 use crate::EncoderError;
 
 /// How the model gets a token's position.
@@ -29,8 +33,8 @@ pub(crate) enum Positions {
     /// RoBERTa's embeddings: the first token that is not padding has the padding id plus one, and so on; a
     /// padding token, should a text contain one, has the padding id.
     AfterPadding(u32),
-    /// No embeddings: queries and keys are rotated.
-    Rotary,
+    /// No embeddings: attention rotates queries and keys, or has biases by distance.
+    InAttention,
 }
 
 /// How the tokens attend.
@@ -46,10 +50,12 @@ pub(crate) struct AttentionConfig {
     pub(crate) output_bias: bool,
     /// Whether a token sees only those before it.
     pub(crate) is_causal: bool,
-    /// MPNet's: rows of the table of biases by distance.
+    /// What scores are multiplied by.
+    pub(crate) scale: f32,
+    /// MPNet's and T5's: rows of the table of biases by distance.
     pub(crate) relative_buckets: Option<usize>,
-    /// The base of the rotary embedding of global layers.
-    pub(crate) rotary_theta: Option<f64>,
+    /// The rotary embedding of global layers.
+    pub(crate) rope: Option<Rope>,
     pub(crate) local: Option<LocalAttention>,
 }
 
@@ -73,8 +79,9 @@ impl AttentionConfig {
             qkv_bias: true,
             output_bias: true,
             is_causal: false,
+            scale: AttentionParameters::usual_scale(head_size),
             relative_buckets: None,
-            rotary_theta: None,
+            rope: None,
             local: None,
         }
     }
@@ -93,8 +100,7 @@ pub(crate) struct Projection {
 pub(crate) struct LocalAttention {
     /// The largest distance at which a token is seen.
     pub(crate) reach: usize,
-    /// The base of the rotary embedding.
-    pub(crate) theta: f64,
+    pub(crate) rope: Rope,
     pub(crate) layers: LocalLayers,
 }
 
@@ -116,6 +122,8 @@ pub(crate) struct NormConfig {
     pub(crate) bias: bool,
     /// Whether the mean is subtracted.
     pub(crate) centers: bool,
+    /// Gemma's: the weights are stored less one.
+    pub(crate) adds_one: bool,
     pub(crate) placement: NormPlacement,
     /// The same of the norm of the embeddings. ModernBERT's first layer takes their norm as its residual, too
     /// (Warner et al. 2024, section 2.1.1).
@@ -126,8 +134,23 @@ impl NormConfig {
     /// BERT's norms.
     fn after(epsilon: f64) -> Self {
         let placement = NormPlacement::After;
-        Self { epsilon, bias: true, centers: true, placement, first_placement: placement }
+        Self { epsilon, bias: true, centers: true, adds_one: false, placement, first_placement: placement }
     }
+
+    /// LLaMA's: RMSNorm before each half of a layer (Touvron et al. 2023, section 2.2).
+    fn before(epsilon: f64) -> Self {
+        let placement = NormPlacement::Before;
+        Self { epsilon, bias: false, centers: false, adds_one: false, placement, first_placement: placement }
+    }
+}
+
+/// What every configuration says.
+struct Shape {
+    vocabulary: usize,
+    hidden: usize,
+    layers: usize,
+    intermediate: usize,
+    max_positions: usize,
 }
 
 /// A transformer encoder.
@@ -141,6 +164,8 @@ pub(crate) struct TransformerConfig {
     pub(crate) hidden: usize,
     /// The width of the embeddings. Where it is not `hidden`, a linear layer follows them (ELECTRA).
     pub(crate) embedding: usize,
+    /// Gemma's: what word embeddings are multiplied by.
+    pub(crate) embedding_scale: Option<f32>,
     pub(crate) layers: usize,
     /// The width of the feed-forward network, gates not counted.
     pub(crate) intermediate: usize,
@@ -204,6 +229,43 @@ fn yes() -> bool {
 }
 
 impl TransformerConfig {
+    /// A transformer with positions in attention, one table of embeddings, and biases only in attention.
+    fn new(
+        model_type: ModelType,
+        names: Names,
+        shape: Shape,
+        activation: Activation,
+        attention: AttentionConfig,
+        norm: NormConfig,
+    ) -> Self {
+        let Shape { vocabulary, hidden, layers, intermediate, max_positions } = shape;
+        Self {
+            model_type,
+            names,
+            other_names: None,
+            vocabulary,
+            hidden,
+            embedding: hidden,
+            embedding_scale: None,
+            layers,
+            intermediate,
+            activation,
+            attention,
+            up_bias: false,
+            down_bias: false,
+            norm,
+            max_positions,
+            positions: Positions::InAttention,
+            token_types: 0,
+            task_types: 0,
+            prefix: None,
+            projection: None,
+            is_classifier: false,
+            is_language_model: false,
+            classifies_tokens: false,
+        }
+    }
+
     /// Reads `config.json`.
     pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
         let text = read_text(path)?;
@@ -238,9 +300,14 @@ impl TransformerConfig {
             | ModelType::Mpnet => bert::read(text, model_type)?,
             ModelType::ModernBert => modernbert::read(text)?,
             ModelType::NomicBert => nomic_bert::read(text)?,
-            ModelType::Llama | ModelType::Mistral | ModelType::Qwen2 | ModelType::Qwen3 => {
-                decoder::read(text, model_type)?
-            }
+            ModelType::Gte | ModelType::New => gte::read(text, model_type)?,
+            ModelType::T5 | ModelType::Mt5 => t5::read(text, model_type)?,
+            ModelType::Gemma3Text => gemma::read(text)?,
+            ModelType::Llama
+            | ModelType::Mistral
+            | ModelType::Qwen2
+            | ModelType::Qwen3
+            | ModelType::EuroBert => decoder::read(text, model_type)?,
         };
         let architectures = common.architectures.unwrap_or_default();
         let ends = |ending: &str| architectures.iter().any(|name| name.ends_with(ending));
@@ -289,16 +356,12 @@ impl TransformerConfig {
                 "the epsilon of the norms (layer_norm_eps, rms_norm_eps) is {epsilon:?}, and not between 0 and 1"
             )));
         }
-        let thetas = [self.attention.rotary_theta, self.attention.local.as_ref().map(|local| local.theta)];
-        for theta in thetas.into_iter().flatten() {
-            if !(theta.is_finite() && theta > 0.0) {
-                return Err(Refusal::Invalid(format!("the base of the rotary positions is {theta}")));
-            }
-            if !head_size.is_multiple_of(2) {
-                return Err(Refusal::Invalid(format!("rotary positions in heads of {head_size}")));
-            }
+        let scale = self.attention.scale;
+        if !(scale.is_finite() && scale > 0.0) {
+            return Err(Refusal::Invalid(format!("scores of attention are multiplied by {scale}")));
         }
-        Ok(())
+        let ropes = [self.attention.rope, self.attention.local.as_ref().map(|local| local.rope)];
+        ropes.into_iter().flatten().try_for_each(|rope| rope.check(head_size))
     }
 
     /// Adds everything that determines the vectors and does not follow from the tensors' names and shapes.
@@ -313,17 +376,19 @@ impl TransformerConfig {
                 AttentionConfig {
                     heads,
                     is_causal,
-                    rotary_theta,
+                    scale,
+                    rope,
                     local: _,
                     // Shapes of tensors, or whether they are there.
                     key_heads: _,
-                    head_size: _,
+                    head_size,
                     qkv_bias: _,
                     output_bias: _,
                     relative_buckets: _,
                 },
             // Where the norms are follows from their names.
-            norm: NormConfig { epsilon, centers, bias: _, placement: _, first_placement: _ },
+            norm: NormConfig { epsilon, centers, adds_one, bias: _, placement: _, first_placement: _ },
+            embedding_scale,
             // Names of tensors.
             model_type: _,
             names: _,
@@ -351,24 +416,34 @@ impl TransformerConfig {
         if !centers {
             fingerprint.value("layer norm", b"not centered");
         }
+        if *adds_one {
+            fingerprint.value("layer norm", b"one added");
+        }
+        if let Some(scale) = embedding_scale {
+            fingerprint.value("embedding scale", scale.to_string().as_bytes());
+        }
         if *is_causal {
             fingerprint.value("attention", b"causal");
+        }
+        if *scale != AttentionParameters::usual_scale(*head_size) {
+            fingerprint.value("attention scale", scale.to_string().as_bytes());
         }
         let positions = match positions {
             Positions::FromZero => "from zero".to_owned(),
             Positions::AfterPadding(pad) => format!("after padding {pad}"),
-            Positions::Rotary => "rotary".to_owned(),
+            Positions::InAttention if rope.is_none() => "relative".to_owned(),
+            Positions::InAttention => "rotary".to_owned(),
         };
         fingerprint.value("positions", positions.as_bytes());
-        if let Some(theta) = rotary_theta {
-            fingerprint.value("rotary base", theta.to_string().as_bytes());
+        if let Some(rope) = rope {
+            fingerprint.value("rotary base", rope.to_string().as_bytes());
         }
     }
 
     /// Adds the same for the layer of that number.
     pub(crate) fn fingerprint_layer(&self, layer: usize, fingerprint: &mut Fingerprint) {
-        if let Some(LocalAttention { reach, theta, layers: _ }) = self.local_attention(layer) {
-            fingerprint.value("local attention", format!("{layer} {reach} {theta}").as_bytes());
+        if let Some(LocalAttention { reach, rope, layers: _ }) = self.local_attention(layer) {
+            fingerprint.value("local attention", format!("{layer} {reach} {rope}").as_bytes());
         }
     }
 
@@ -380,7 +455,7 @@ impl TransformerConfig {
     /// The number of tokens for which there are positions behind the prefix.
     pub(crate) fn longest_input(&self) -> usize {
         let positions = match self.positions {
-            Positions::FromZero | Positions::Rotary => self.max_positions,
+            Positions::FromZero | Positions::InAttention => self.max_positions,
             Positions::AfterPadding(pad) => self.max_positions.saturating_sub(pad as usize + 1),
         };
         positions.saturating_sub(self.prefix_tokens())

@@ -5,9 +5,9 @@ use serde_json::Value;
 use toller_checkpoint::ModelType;
 use toller_nn::NormPlacement;
 
-use super::rope::theta_of;
+use super::rope::RopeFields;
 use super::{
-    AttentionConfig, LocalAttention, LocalLayers, NormConfig, Positions, Refusal, TransformerConfig,
+    AttentionConfig, LocalAttention, LocalLayers, NormConfig, Refusal, Shape, TransformerConfig,
     local_layers, names,
 };
 
@@ -81,9 +81,13 @@ pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
         return Err(Refusal::Unsupported(format!("rope_scaling {scaling}")));
     }
     let parameters = raw.rope_parameters.unwrap_or_default();
-    let global_theta = theta_of(parameters.full_attention.as_ref(), raw.global_rope_theta)?;
-    let local_theta =
-        theta_of(parameters.sliding_attention.as_ref(), raw.local_rope_theta.unwrap_or(LOCAL_THETA))?;
+    let attention = AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?;
+    let rope = |table: Option<&Value>, theta| {
+        let (head_size, positions) = (attention.head_size, raw.max_position_embeddings);
+        RopeFields { table, theta, head_size, positions, original: None }.read()
+    };
+    let global = rope(parameters.full_attention.as_ref(), raw.global_rope_theta)?;
+    let local = rope(parameters.sliding_attention.as_ref(), raw.local_rope_theta.unwrap_or(LOCAL_THETA))?;
     let layers = match raw.layer_types {
         Some(types) => LocalLayers::Listed(local_layers(&types, raw.num_hidden_layers)?),
         None if raw.global_attn_every_n_layers == 0 => {
@@ -91,40 +95,30 @@ pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
         }
         None => LocalLayers::AllButEvery(raw.global_attn_every_n_layers),
     };
-    Ok(TransformerConfig {
-        model_type: ModelType::ModernBert,
-        names: names::MODERNBERT,
-        other_names: None,
+    let attention = AttentionConfig {
+        qkv_bias: raw.attention_bias,
+        output_bias: raw.attention_bias,
+        rope: Some(global),
+        local: Some(LocalAttention { reach: raw.local_attention / 2, rope: local, layers }),
+        ..attention
+    };
+    let norm = NormConfig {
+        bias: raw.norm_bias,
+        placement: NormPlacement::Before,
+        ..NormConfig::after(raw.norm_eps)
+    };
+    let shape = Shape {
         vocabulary: raw.vocab_size,
         hidden: raw.hidden_size,
-        embedding: raw.hidden_size,
         layers: raw.num_hidden_layers,
         intermediate: raw.intermediate_size,
-        activation: raw.hidden_activation.parse().map_err(Refusal::invalid)?,
-        attention: AttentionConfig {
-            qkv_bias: raw.attention_bias,
-            output_bias: raw.attention_bias,
-            rotary_theta: Some(global_theta),
-            local: Some(LocalAttention { reach: raw.local_attention / 2, theta: local_theta, layers }),
-            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?
-        },
+        max_positions: raw.max_position_embeddings,
+    };
+    let activation = raw.hidden_activation.parse().map_err(Refusal::invalid)?;
+    let model_type = ModelType::ModernBert;
+    Ok(TransformerConfig {
         up_bias: raw.mlp_bias,
         down_bias: raw.mlp_bias,
-        norm: NormConfig {
-            epsilon: raw.norm_eps,
-            bias: raw.norm_bias,
-            centers: true,
-            placement: NormPlacement::Before,
-            first_placement: NormPlacement::After,
-        },
-        max_positions: raw.max_position_embeddings,
-        positions: Positions::Rotary,
-        token_types: 0,
-        task_types: 0,
-        projection: None,
-        prefix: None,
-        is_classifier: false,
-        is_language_model: false,
-        classifies_tokens: false,
+        ..TransformerConfig::new(model_type, names::MODERNBERT, shape, activation, attention, norm)
     })
 }

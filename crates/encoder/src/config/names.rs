@@ -20,6 +20,8 @@ pub(crate) struct Names {
     pub(crate) head_norms: Option<[&'static str; 2]>,
     pub(crate) attention_output: &'static str,
     pub(crate) attention_norm: &'static str,
+    /// The norms of what each half of a layer adds.
+    pub(crate) inner_norms: Option<[&'static str; 2]>,
     pub(crate) up: UpNames,
     pub(crate) down: &'static str,
     pub(crate) output_norm: &'static str,
@@ -43,6 +45,8 @@ pub(crate) enum UpNames {
     Gated { activated: &'static str, linear: &'static str },
     /// The same as one layer: first the rows of x, then the rows of y.
     GatedFused(&'static str),
+    /// First the rows of y.
+    GateLast(&'static str),
 }
 
 /// Where the projection of a dual encoder is, next to the transformer.
@@ -77,6 +81,7 @@ pub(super) const BERT: Names = Names {
     head_norms: None,
     attention_output: "attention.output.dense",
     attention_norm: "attention.output.LayerNorm",
+    inner_norms: None,
     up: UpNames::Plain("intermediate.dense"),
     down: "output.dense",
     output_norm: "output.LayerNorm",
@@ -155,3 +160,48 @@ pub(super) const LLAMA: Names = Names {
 };
 
 pub(super) const QWEN3: Names = Names { head_norms: Some(["self_attn.q_norm", "self_attn.k_norm"]), ..LLAMA };
+
+/// GTE as its authors publish it.
+pub(super) const GTE: Names = Names {
+    qkv: QkvNames::Fused("attention.qkv_proj"),
+    attention_output: "attention.o_proj",
+    attention_norm: "attn_ln",
+    up: UpNames::GateLast("mlp.up_gate_proj"),
+    down: "mlp.down_proj",
+    output_norm: "mlp_ln",
+    ..BERT
+};
+
+/// GTE as transformers names its parts.
+pub(super) const GTE_TRANSFORMERS: Names = NOMIC_BERT_TRANSFORMERS;
+
+/// Gemma 3. Its "post_attention_layernorm" is what its name says, and not LLaMA's.
+pub(super) const GEMMA3: Names = Names {
+    inner_norms: Some(["post_attention_layernorm", "post_feedforward_layernorm"]),
+    output_norm: "pre_feedforward_layernorm",
+    ..QWEN3
+};
+
+/// The encoder of T5.
+pub(super) const T5: Names = Names {
+    words: "shared",
+    embedding_norm: "encoder.block.0.layer.0.layer_norm",
+    relative_bias: "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+    layer: "encoder.block",
+    qkv: QkvNames::Separate([
+        "layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v",
+    ]),
+    attention_output: "layer.0.SelfAttention.o",
+    attention_norm: "layer.0.layer_norm",
+    up: UpNames::Plain("layer.1.DenseReluDense.wi"),
+    down: "layer.1.DenseReluDense.wo",
+    output_norm: "layer.1.layer_norm",
+    final_norm: Some("encoder.final_layer_norm"),
+    ..BERT
+};
+
+/// T5 since version 1.1, and mT5.
+pub(super) const T5_GATED: Names = Names {
+    up: UpNames::Gated { activated: "layer.1.DenseReluDense.wi_0", linear: "layer.1.DenseReluDense.wi_1" },
+    ..T5
+};

@@ -8,8 +8,8 @@ use serde_json::Value;
 use toller_checkpoint::ModelType;
 use toller_nn::Activation;
 
-use super::rope::theta_of;
-use super::{AttentionConfig, NormConfig, Positions, Refusal, TransformerConfig, names, two, yes};
+use super::rope::{Rope, RopeFields};
+use super::{AttentionConfig, NormConfig, Refusal, Shape, TransformerConfig, names, two, yes};
 
 /// The base of the rotations, in both forms.
 const THETA: f64 = 1000.0;
@@ -127,34 +127,26 @@ fn read_original(text: &str) -> Result<TransformerConfig, Refusal> {
     };
     let too_large = || Refusal::Invalid("a size is too large".to_owned());
     let vocabulary = raw.vocab_size.checked_next_multiple_of(raw.pad_vocab_size_multiple.max(1));
-    Ok(TransformerConfig {
-        model_type: ModelType::NomicBert,
-        names,
-        other_names,
+    let attention = AttentionConfig {
+        qkv_bias: raw.qkv_proj_bias,
+        output_bias: raw.qkv_proj_bias,
+        rope: Some(Rope::of_base(raw.rotary_emb_base.unwrap_or(THETA))),
+        ..AttentionConfig::dividing(raw.n_embd, raw.n_head)?
+    };
+    let shape = Shape {
         vocabulary: vocabulary.ok_or_else(too_large)?,
         hidden: raw.n_embd,
-        embedding: raw.n_embd,
         layers: raw.n_layer,
         intermediate: intermediate.ok_or_else(too_large)?,
-        activation,
-        attention: AttentionConfig {
-            qkv_bias: raw.qkv_proj_bias,
-            output_bias: raw.qkv_proj_bias,
-            rotary_theta: Some(raw.rotary_emb_base.unwrap_or(THETA)),
-            ..AttentionConfig::dividing(raw.n_embd, raw.n_head)?
-        },
+        max_positions: raw.n_positions,
+    };
+    let norm = NormConfig::after(raw.layer_norm_epsilon);
+    Ok(TransformerConfig {
+        other_names,
         up_bias: raw.mlp_fc1_bias,
         down_bias: raw.mlp_fc2_bias,
-        norm: NormConfig::after(raw.layer_norm_epsilon),
-        max_positions: raw.n_positions,
-        positions: Positions::Rotary,
         token_types: raw.type_vocab_size,
-        task_types: 0,
-        projection: None,
-        prefix: None,
-        is_classifier: false,
-        is_language_model: false,
-        classifies_tokens: false,
+        ..TransformerConfig::new(ModelType::NomicBert, names, shape, activation, attention, norm)
     })
 }
 
@@ -165,33 +157,29 @@ fn read_native(text: &str) -> Result<TransformerConfig, Refusal> {
     {
         return Err(Refusal::Unsupported(format!("head_dim {size} in {} heads", raw.num_attention_heads)));
     }
-    Ok(TransformerConfig {
-        model_type: ModelType::NomicBert,
-        names: names::NOMIC_BERT_TRANSFORMERS,
-        other_names: Some(names::NOMIC_BERT),
+    let attention = AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?;
+    let rope = RopeFields {
+        table: raw.rope_parameters.as_ref(),
+        theta: THETA,
+        head_size: attention.head_size,
+        positions: raw.max_position_embeddings,
+        original: None,
+    };
+    let attention =
+        AttentionConfig { qkv_bias: false, output_bias: false, rope: Some(rope.read()?), ..attention };
+    let shape = Shape {
         vocabulary: raw.vocab_size,
         hidden: raw.hidden_size,
-        embedding: raw.hidden_size,
         layers: raw.num_hidden_layers,
         intermediate: raw.intermediate_size,
-        activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,
-        attention: AttentionConfig {
-            qkv_bias: false,
-            output_bias: false,
-            rotary_theta: Some(theta_of(raw.rope_parameters.as_ref(), THETA)?),
-            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?
-        },
-        up_bias: false,
-        down_bias: false,
-        norm: NormConfig::after(raw.layer_norm_eps),
         max_positions: raw.max_position_embeddings,
-        positions: Positions::Rotary,
+    };
+    let activation = raw.hidden_act.parse().map_err(Refusal::invalid)?;
+    let (model_type, names) = (ModelType::NomicBert, names::NOMIC_BERT_TRANSFORMERS);
+    let norm = NormConfig::after(raw.layer_norm_eps);
+    Ok(TransformerConfig {
+        other_names: Some(names::NOMIC_BERT),
         token_types: raw.type_vocab_size,
-        task_types: 0,
-        projection: None,
-        prefix: None,
-        is_classifier: false,
-        is_language_model: false,
-        classifies_tokens: false,
+        ..TransformerConfig::new(model_type, names, shape, activation, attention, norm)
     })
 }

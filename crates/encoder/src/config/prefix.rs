@@ -74,7 +74,7 @@ impl TransformerConfig {
         let new = new.map(|new| PrefixConfig { tokens: new.tokens, seed: Some(new.seed) });
         let Some(prefix) = found.or(new) else { return Ok(self) };
         let path = folder.join("config.json");
-        if self.positions == Positions::Rotary || self.attention.relative_buckets.is_some() {
+        if self.positions == Positions::InAttention || self.attention.relative_buckets.is_some() {
             let what = format!("a prefix for model_type {:?}", self.model_type.name());
             let supported = "prefixes for models with position embeddings: BERT, RoBERTa and their like";
             return Err(ModelError::unsupported(path, what, supported).into());

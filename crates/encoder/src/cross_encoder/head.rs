@@ -61,7 +61,9 @@ impl ClassifierHead {
     /// The head of a classifier of an architecture, if there are such classifiers.
     fn of(model_type: ModelType, classifier: &ClassifierConfig) -> Option<Self> {
         let (names, pooling, activation, bias) = match model_type {
-            ModelType::Bert | ModelType::Ernie => (BERT, Pooling::Cls, Activation::Tanh, true),
+            ModelType::Bert | ModelType::Ernie | ModelType::Gte | ModelType::New => {
+                (BERT, Pooling::Cls, Activation::Tanh, true)
+            }
             ModelType::Roberta | ModelType::XlmRoberta | ModelType::Camembert | ModelType::Mpnet => {
                 (ROBERTA, Pooling::Cls, Activation::Tanh, true)
             }
@@ -71,7 +73,13 @@ impl ClassifierHead {
             ModelType::Llama | ModelType::Mistral | ModelType::Qwen2 | ModelType::Qwen3 => {
                 (LLAMA, Pooling::LastToken, Activation::Identity, false)
             }
-            ModelType::Dpr | ModelType::Realm | ModelType::NomicBert => return None,
+            ModelType::Dpr
+            | ModelType::Realm
+            | ModelType::NomicBert
+            | ModelType::T5
+            | ModelType::Mt5
+            | ModelType::EuroBert
+            | ModelType::Gemma3Text => return None,
         };
         Some(Self { names, pooling, activation, bias })
     }

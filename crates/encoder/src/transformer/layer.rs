@@ -1,6 +1,6 @@
 //! One layer of the transformer.
 
-use toller_nn::{Activation, Backend, NormPlacement, Place, Prefix, Stream};
+use toller_nn::{Activation, Backend, Closing, NormPlacement, Place, Prefix, Stream};
 
 use super::Loader;
 use super::loader::Up;
@@ -23,6 +23,8 @@ pub(super) struct Layer<B: Backend> {
     /// The norm after the feed-forward network and its residual. With norms before, this is the next layer's
     /// first norm, or the model's last.
     pub(super) output_norm: Option<B::Norm>,
+    /// The norms of what attention and the feed-forward network add.
+    inner_norms: Option<[B::Norm; 2]>,
     placement: NormPlacement,
     pub(super) is_local: bool,
 }
@@ -51,11 +53,15 @@ impl<B: Backend> Layer<B> {
         let is_local = config.local_attention(index).is_some();
         let context = attention.heads * attention.head_size;
         let qkv = loader.qkv(&prefix, names.qkv, config)?;
-        let mut of_heads = |part: &str| loader.norm(&name(part), attention.head_size, norm);
-        let head_norms = names
-            .head_norms
-            .map(|[queries, keys]| Ok::<_, EncoderError>([of_heads(queries)?, of_heads(keys)?]))
-            .transpose()?;
+        let mut norms = |parts: Option<[&str; 2]>, width| {
+            let load = |[first, second]: [&str; 2]| {
+                let first = loader.norm(&name(first), width, norm)?;
+                Ok::<_, EncoderError>([first, loader.norm(&name(second), width, norm)?])
+            };
+            parts.map(load).transpose()
+        };
+        let head_norms = norms(names.head_norms, attention.head_size)?;
+        let inner_norms = norms(names.inner_norms, hidden)?;
         let output = name(names.attention_output);
         let attention_output =
             loader.linear(&output, hidden, context, attention.output_bias, Place::Inner)?;
@@ -79,6 +85,7 @@ impl<B: Backend> Layer<B> {
             activation: config.activation,
             down,
             output_norm,
+            inner_norms,
             placement: norm.placement,
             is_local,
         };
@@ -99,33 +106,42 @@ impl<B: Backend> Layer<B> {
         }
         // [tokens, heads * head size]
         let context = backend.attend(scratch, qkv, half.batch, half.attention, self.head_norms.as_ref())?;
-        let stream = self.close(
-            half,
-            scratch,
-            context,
-            stream,
-            (&self.attention_output, self.attention_norm.as_ref()),
-        )?;
+        let [of_attention, of_output] = match &self.inner_norms {
+            Some(norms) => norms.each_ref().map(Some),
+            None => [None; 2],
+        };
+        let closing = Closing {
+            layer: &self.attention_output,
+            inner_norm: of_attention,
+            norm: self.attention_norm.as_ref(),
+            placement: self.placement,
+        };
+        let stream = close(half, scratch, context, stream, closing)?;
         let inner = match &self.up {
             Up::Plain(up) => backend.project(scratch, stream.input(), up, self.activation)?,
             Up::Gated(up) => backend.gate(scratch, stream.input(), up, self.activation)?,
         }; // [tokens, intermediate]
-        self.close(half, scratch, inner, stream, (&self.down, self.output_norm.as_ref()))
+        let closing = Closing {
+            layer: &self.down,
+            inner_norm: of_output,
+            norm: self.output_norm.as_ref(),
+            placement: self.placement,
+        };
+        close(half, scratch, inner, stream, closing)
     }
+}
 
-    /// Ends half a layer.
-    fn close(
-        &self,
-        half: &Half<'_, B>,
-        scratch: &mut B::Scratch,
-        x: B::States,
-        stream: Stream<B::States>,
-        (layer, norm): (&B::Linear, Option<&B::Norm>),
-    ) -> Result<Stream<B::States>, EncoderError> {
-        let Stream { residual, normed } = stream;
-        if let Some(normed) = normed {
-            half.backend.release(scratch, normed);
-        }
-        Ok(half.backend.close(scratch, x, layer, residual, norm, self.placement)?)
+/// Ends half a layer.
+fn close<B: Backend>(
+    half: &Half<'_, B>,
+    scratch: &mut B::Scratch,
+    x: B::States,
+    stream: Stream<B::States>,
+    closing: Closing<'_, B::Linear, B::Norm>,
+) -> Result<Stream<B::States>, EncoderError> {
+    let Stream { residual, normed } = stream;
+    if let Some(normed) = normed {
+        half.backend.release(scratch, normed);
     }
+    Ok(half.backend.close(scratch, x, closing, residual)?)
 }

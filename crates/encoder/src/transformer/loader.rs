@@ -79,8 +79,21 @@ impl<B: Backend> Loader<'_, B> {
 
     /// A table of embeddings `[rows, width]`.
     pub(super) fn table(&mut self, name: &str, rows: usize, width: usize) -> Result<B::Table, EncoderError> {
+        self.scaled_table(name, rows, width, None)
+    }
+
+    /// The same, all values multiplied by a number.
+    pub(super) fn scaled_table(
+        &mut self,
+        name: &str,
+        rows: usize,
+        width: usize,
+        scale: Option<f32>,
+    ) -> Result<B::Table, EncoderError> {
         let tensor = self.get(name, &[rows, width])?;
-        Ok(self.backend.table(Matrix { values: tensor.values(), rows, columns: width })?)
+        let scaled: Option<Vec<f32>> = scale.map(|scale| tensor.values().iter().map(|x| x * scale).collect());
+        let values = scaled.as_deref().unwrap_or(tensor.values());
+        Ok(self.backend.table(Matrix { values, rows, columns: width })?)
     }
 
     /// A linear layer.
@@ -114,8 +127,10 @@ impl<B: Backend> Loader<'_, B> {
         };
         let weight = part("weight")?;
         let bias = config.bias.then(|| part("bias")).transpose()?;
+        let more: Option<Vec<f32>> =
+            config.adds_one.then(|| weight.values().iter().map(|x| 1.0 + x).collect());
         Ok(self.backend.norm(NormParameters {
-            weight: weight.values(),
+            weight: more.as_deref().unwrap_or(weight.values()),
             bias: bias.as_ref().map(Tensor::values),
             epsilon: config.epsilon as f32,
             centers: config.centers,
@@ -169,11 +184,12 @@ impl<B: Backend> Loader<'_, B> {
                 self.values(&name(activated), intermediate, hidden, bias)?,
                 self.values(&name(linear), intermediate, hidden, bias)?,
             ],
-            UpNames::GatedFused(part) => {
-                let mut activated = self.values(&name(part), 2 * intermediate, hidden, bias)?;
-                let weight = activated.weight.split_off(intermediate * hidden);
-                let bias = activated.bias.as_mut().map(|bias| bias.split_off(intermediate));
-                [activated, Values { weight, bias, inputs: hidden }]
+            UpNames::GatedFused(part) | UpNames::GateLast(part) => {
+                let mut first = self.values(&name(part), 2 * intermediate, hidden, bias)?;
+                let weight = first.weight.split_off(intermediate * hidden);
+                let bias = first.bias.as_mut().map(|bias| bias.split_off(intermediate));
+                let second = Values { weight, bias, inputs: hidden };
+                if let UpNames::GateLast(_) = names { [second, first] } else { [first, second] }
             }
         };
         Ok(Up::Gated(self.backend.gated(activated.parameters(), linear.parameters())?))

@@ -10,15 +10,16 @@ mod tables;
 use std::path::Path;
 
 use toller_checkpoint::{Fingerprint, ModelError, Parameters};
-use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Prefix};
+use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Prefix, RotaryParameters};
 use toller_tokenizer::Tokens;
 
 use self::layer::{Half, Layer};
 pub(crate) use self::loader::{Loader, name_tensor, new_layer};
+pub(crate) use self::relative::{BUCKETS, FARTHEST};
 use self::tables::Tables;
 use crate::EncoderError;
 use crate::batch::TokenBatch;
-use crate::config::{AttentionConfig, Names, Positions, QkvNames, TransformerConfig};
+use crate::config::{AttentionConfig, Names, Positions, QkvNames, Rope, TransformerConfig};
 
 /// A transformer with its parameters, laid out for a backend.
 pub(crate) struct Transformer<B: Backend> {
@@ -77,8 +78,12 @@ impl<B: Backend> Transformer<B> {
             last.output_norm = final_norm.take();
         }
         let relative_bias = relative::load(loader, config, names)?;
-        let attention = |theta: Option<f64>, reach: Option<usize>| {
-            let AttentionConfig { heads, key_heads, head_size, is_causal, .. } = config.attention;
+        let attention = |rope: Option<Rope>, reach: Option<usize>| {
+            let AttentionConfig { heads, key_heads, head_size, scale, is_causal, .. } = config.attention;
+            let frequencies = rope.map(|rope| (rope.frequencies(head_size), rope.magnitude()));
+            let rotary = frequencies
+                .as_ref()
+                .map(|(frequencies, magnitude)| RotaryParameters { frequencies, magnitude: *magnitude });
             let relative_bias = relative_bias.as_ref().map(|values| Matrix {
                 values,
                 rows: heads,
@@ -88,7 +93,8 @@ impl<B: Backend> Transformer<B> {
                 heads,
                 key_heads,
                 head_size,
-                rotary_theta: theta,
+                scale,
+                rotary,
                 relative_bias,
                 before: reach,
                 after: if is_causal { Some(0) } else { reach },
@@ -98,14 +104,12 @@ impl<B: Backend> Transformer<B> {
         Ok(Self {
             tables,
             layers,
-            attention: attention(config.attention.rotary_theta, None)?,
-            local_attention: local
-                .map(|local| attention(Some(local.theta), Some(local.reach)))
-                .transpose()?,
+            attention: attention(config.attention.rope, None)?,
+            local_attention: local.map(|local| attention(Some(local.rope), Some(local.reach))).transpose()?,
             final_norm,
             prefix_tokens: config.prefix_tokens(),
             prefix: None,
-            may_share: config.attention.is_causal && config.positions == Positions::Rotary,
+            may_share: config.attention.is_causal && config.positions == Positions::InAttention,
         })
     }
 

@@ -1,4 +1,4 @@
-//! MPNet's relative positions: a bias for each head and bucket of distances.
+//! The relative positions of MPNet and T5: a bias for each head and bucket of distances.
 
 use toller_nn::Backend;
 
@@ -6,10 +6,16 @@ use super::Loader;
 use crate::EncoderError;
 use crate::config::{Names, TransformerConfig};
 
-/// Buckets for keys before the query, and the same number for keys after it.
-const BUCKETS_A_SIDE: usize = 16;
+/// The buckets.
+pub(crate) const BUCKETS: usize = 32;
 
-/// From this distance on, all keys of a side share a bucket.
+/// The distance up to which buckets are meant to differ.
+pub(crate) const FARTHEST: usize = 128;
+
+/// Buckets for keys before the query, and the same number for keys after it.
+const BUCKETS_A_SIDE: usize = BUCKETS / 2;
+
+/// From this distance on, all keys of a side share a bucket: 8 (FARTHEST / 8)^(7 / 8), rounded up.
 const REACH: usize = 91;
 
 /// The table of biases by distance, `[heads, 2 * REACH + 1]`, where the architecture has one; all layers

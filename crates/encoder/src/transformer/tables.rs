@@ -36,20 +36,25 @@ impl<B: Backend> Tables<B> {
         names: &Names,
     ) -> Result<Self, EncoderError> {
         let positions = match config.positions {
-            Positions::Rotary => 0,
+            Positions::InAttention => 0,
             Positions::FromZero | Positions::AfterPadding(_) => config.max_positions,
         };
-        let mut table = |name: &str, rows: usize| match rows {
+        let table = |loader: &mut Loader<'_, B>, name: &str, rows: usize| match rows {
             0 => Ok(None),
             rows => loader.table(&format!("{name}.weight"), rows, config.embedding).map(Some),
         };
         // Loaded in the order of fingerprints, summed in the order of the architecture.
-        let token_types = table(names.token_types, config.token_types)?;
-        let task_types = table(names.task_types, config.task_types)?;
-        let words = table(names.words, config.vocabulary)?;
-        let positions = table(names.positions, positions)?;
+        let token_types = table(loader, names.token_types, config.token_types)?;
+        let task_types = table(loader, names.task_types, config.task_types)?;
+        let words = loader.scaled_table(
+            &format!("{}.weight", names.words),
+            config.vocabulary,
+            config.embedding,
+            config.embedding_scale,
+        )?;
+        let positions = table(loader, names.positions, positions)?;
         let (rows, tables) = [
-            (Rows::TokenIds, words),
+            (Rows::TokenIds, Some(words)),
             (Rows::TokenTypes, token_types),
             (Rows::Positions(config.positions), positions),
             (Rows::First, task_types),
@@ -100,7 +105,7 @@ fn positions(batch: &TokenBatch, scheme: Positions) -> Vec<u32> {
     let mut positions = Vec::with_capacity(batch.input_ids.len());
     for tokens in batch.sequences.ranges() {
         match scheme {
-            Positions::FromZero | Positions::Rotary => positions.extend((0..).take(tokens.len())),
+            Positions::FromZero | Positions::InAttention => positions.extend((0..).take(tokens.len())),
             Positions::AfterPadding(pad) => {
                 let mut next = pad;
                 positions.extend(batch.input_ids[tokens].iter().map(|&id| {

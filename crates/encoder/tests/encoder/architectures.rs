@@ -71,6 +71,14 @@ architectures! {
     qwen2_that_sees_both_ways: "qwen2-both-ways";
     mistral_with_windows: "mistral";
     llama_with_biases: "llama";
+    qwen3_with_the_rotations_of_yarn: "qwen3-yarn";
+    eurobert_with_the_rotations_of_llama_3: "eurobert";
+    gte_of_transformers_with_slower_rotations: "gte";
+    gte_of_its_authors_with_those_of_ntk: "gte-original";
+    t5: "t5";
+    mt5_with_gates: "mt5";
+    gemma_3_that_sees_both_ways: "gemma3";
+    gemma_3_as_a_decoder_in_its_old_form: "gemma3-causal";
 }
 
 fn copy_of(name: &str) -> Copy {
@@ -102,6 +110,13 @@ fn camembert_and_xlm_roberta_are_roberta() {
         let copy = copy_of("roberta").set("config.json", "model_type", json!(model_type));
         check_mean(copy.path(), &cases);
     }
+}
+
+/// Snowflake's copy of the authors' code has the authors' names of tensors and transformers' model type.
+#[test]
+fn gte_has_two_model_types() {
+    let copy = copy_of("gte-original").set("config.json", "model_type", json!("gte"));
+    check_mean(copy.path(), &cases(&fixture("gte-original")));
 }
 
 #[test]
@@ -506,7 +521,12 @@ fn what_no_architecture_has_is_refused_by_name() {
         ("modernbert", "global_attn_every_n_layers", json!(0), "global_attn_every_n_layers"),
         ("modernbert-biases", "layer_types", json!(["full_attention"]), "1 layer_types for 3 layers"),
         ("modernbert-biases", "layer_types", json!(["x", "y", "z"]), "\"x\""),
-        ("modernbert-biases", "rope_parameters", json!({"full_attention": {"rope_type": "yarn"}}), "yarn"),
+        (
+            "modernbert-biases",
+            "rope_parameters",
+            json!({"full_attention": {"rope_type": "longrope"}}),
+            "longrope",
+        ),
         (
             "modernbert-biases",
             "rope_parameters",
@@ -521,7 +541,23 @@ fn what_no_architecture_has_is_refused_by_name() {
         ("nomic-bert-original", "prenorm", json!(true), "prenorm"),
         ("nomic-bert-original", "num_experts", json!(8), "experts"),
         ("nomic-bert-original", "rotary_scaling_factor", json!(2.0), "rotary_scaling_factor"),
-        ("qwen3", "rope_scaling", json!({"rope_type": "llama3", "factor": 8.0}), "llama3"),
+        ("qwen3", "rope_scaling", json!({"rope_type": "llama3", "factor": 8.0}), "\"low_freq_factor\""),
+        ("qwen3", "rope_scaling", json!({"rope_type": "linear", "factor": 0.0}), "factor is 0.0"),
+        ("qwen3", "rope_scaling", json!({"rope_type": "linear", "factor": 1e60}), "useless frequencies"),
+        ("qwen3", "rope_scaling", json!({"rope_type": "linear"}), "\"factor\""),
+        ("qwen3", "rope_scaling", json!({"type": 7}), "7"),
+        ("gte-original", "rope_scaling", json!({"type": "ntk", "factor": 2, "mixed_b": 0.6}), "mixed_b"),
+        ("gte-original", "position_embedding_type", json!("absolute"), "position_embedding_type"),
+        ("gte-original", "layer_norm_type", json!("rms_norm"), "rms_norm"),
+        ("gte-original", "pack_qkv", json!(false), "pack_qkv"),
+        ("gte-original", "logn_attention_scale", json!(true), "logn_attention_scale"),
+        ("t5", "relative_attention_max_distance", json!(64), "distances up to 64"),
+        ("t5", "feed_forward_proj", json!("gated-what"), "what"),
+        ("t5", "d_kv", json!(0), "heads of 0"),
+        ("gemma3", "attn_logit_softcapping", json!(50.0), "attn_logit_softcapping 50"),
+        ("gemma3", "sliding_window", json!(0), "sliding_window"),
+        ("gemma3", "query_pre_attn_scalar", json!(0), "multiplied by inf"),
+        ("gemma3-causal", "sliding_window_pattern", json!(0), "pattern"),
         ("qwen3", "num_key_value_heads", json!(3), "4 heads do not share 3"),
         ("qwen3", "num_key_value_heads", json!(0), "0 heads of keys"),
         ("qwen3", "head_dim", json!(0), "heads of 0"),

@@ -14,9 +14,10 @@ use crate::common::{Case, Pair, lines, relative_error};
 const TOLERANCE: f64 = 1e-5;
 
 /// Models of `tests/fixtures/models`, whose expected vectors are means.
-const ARCHITECTURES: [&str; 15] = [
-    "bert-pooler", "distilbert", "electra", "ernie", "llama", "mistral", "modernbert", "modernbert-biases",
-    "mpnet", "nomic-bert", "nomic-bert-original", "qwen2-both-ways", "qwen3", "qwen3-local", "roberta",
+const ARCHITECTURES: [&str; 21] = [
+    "bert-pooler", "distilbert", "electra", "ernie", "eurobert", "gemma3", "gte", "gte-original", "llama",
+    "mistral", "modernbert", "modernbert-biases", "mpnet", "mt5", "nomic-bert", "nomic-bert-original",
+    "qwen2-both-ways", "qwen3", "qwen3-local", "qwen3-yarn", "roberta",
 ];
 
 const GOLDEN: [&str; 4] = ["bert-mean", "ernie-cls", "mbert-dpr", "xlmr-mean"];

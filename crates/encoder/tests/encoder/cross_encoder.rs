@@ -105,6 +105,7 @@ fixtures! {
     modernbert_with_the_first_token: "modernbert-cls", None;
     modernbert_with_the_mean_and_biases: "modernbert-mean", None;
     qwen3_with_the_last_token: "qwen3", None;
+    gte_with_rotary_positions: "gte", None;
 }
 
 #[test]

@@ -77,6 +77,9 @@ architectures! {
     qwen3_with_wide_heads_and_shared_keys: "qwen3";
     qwen3_with_local_layers_and_biases: "qwen3-local";
     mistral_with_windows: "mistral";
+    gte_with_slower_rotations: "gte-original";
+    t5_with_relative_positions: "t5";
+    gemma_3_with_norms_around_halves: "gemma3";
 }
 
 #[test]

@@ -71,7 +71,8 @@ fn check(name: &str, directory: &Path, options: &LoadOptions, tolerance: f64) ->
 
 #[test]
 fn weights_are_those_of_sentence_transformers() -> Outcome {
-    let networks = ["bert", "bert-log1p", "bert-untied", "distilbert", "roberta", "mpnet", "modernbert"];
+    let networks =
+        ["bert", "bert-log1p", "bert-untied", "distilbert", "roberta", "mpnet", "modernbert", "gte"];
     for name in networks.into_iter().chain(["router"]) {
         check(name, &model(name), &LoadOptions::default(), 5e-5)?;
     }

@@ -159,7 +159,7 @@ impl<O: Operand> Heads<'_, O> {
         if let Some(bias) = &attention.relative_bias {
             bias.write_line(head, n, biases);
         }
-        let scale = 1.0 / (head_size as f32).sqrt();
+        let scale = attention.scale;
 
         for block in (0..tokens.len()).step_by(BLOCK) {
             let count = BLOCK.min(tokens.len() - block);

@@ -17,6 +17,8 @@ pub struct Attention {
     pub(crate) heads: usize,
     pub(crate) key_heads: usize,
     pub(crate) head_size: usize,
+    /// What the scores are multiplied by.
+    pub(crate) scale: f32,
     pub(crate) rotary: Option<Rotary>,
     pub(crate) relative_bias: Option<RelativeBias>,
     pub(crate) before: Option<usize>,
@@ -25,16 +27,16 @@ pub struct Attention {
 
 impl Attention {
     pub(crate) fn new(parameters: AttentionParameters<'_>) -> Result<Self, NnError> {
-        let AttentionParameters { heads, key_heads, head_size, before, after, .. } = parameters;
+        let AttentionParameters { heads, key_heads, head_size, scale, before, after, .. } = parameters;
         if heads == 0 || head_size == 0 || key_heads == 0 || !heads.is_multiple_of(key_heads) {
             return Err(NnError::Shape(format!(
                 "attention with {heads} heads of {head_size} over {key_heads} key heads"
             )));
         }
-        let rotary = parameters.rotary_theta.map(|theta| Rotary::new(head_size, theta)).transpose()?;
+        let rotary = parameters.rotary.map(|rotary| Rotary::new(head_size, rotary)).transpose()?;
         let relative_bias =
             parameters.relative_bias.map(|table| RelativeBias::new(table, heads)).transpose()?;
-        Ok(Self { heads, key_heads, head_size, rotary, relative_bias, before, after })
+        Ok(Self { heads, key_heads, head_size, scale, rotary, relative_bias, before, after })
     }
 
     /// Values of a token's queries, keys and values.

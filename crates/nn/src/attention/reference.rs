@@ -36,7 +36,7 @@ pub(crate) fn attend(
                     let product: f64 = of_query.iter().zip(&keys[key]).map(|(x, y)| x * y).sum();
                     let distance = key as isize - query as isize;
                     let bias = attention.relative_bias.as_ref().map_or(0.0, |bias| bias.at(head, distance));
-                    product / (head_size as f64).sqrt() + f64::from(bias)
+                    product * f64::from(attention.scale) + f64::from(bias)
                 };
                 let scores: Vec<f64> = seen.clone().map(score).collect();
                 let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);

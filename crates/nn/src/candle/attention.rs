@@ -93,7 +93,7 @@ impl CandleAttention {
             (queries, keys) = (of_queries.forward(&queries)?, of_keys.forward(&keys)?);
         }
         // Scaled before the product: in f16 a product of unscaled queries may be infinite.
-        queries = queries.affine(1.0 / (head_size as f64).sqrt(), 0.0)?;
+        queries = queries.affine(f64::from(self.attention.scale), 0.0)?;
         let values = part(heads + key_heads, key_heads)?;
         if let Some(rotary) = &self.attention.rotary {
             let table = rotary.table(n);

@@ -20,7 +20,7 @@ use toller_ir::locked;
 pub use self::attention::CandleAttention;
 pub use self::batch::CandleBatch;
 pub use self::device::CandleDevice;
-use crate::backend::{Backend, Prefix, Stream, Work};
+use crate::backend::{Backend, Closing, Prefix, Stream, Work};
 use crate::cpu::{check_gated, check_linear, check_width};
 use crate::unit::SHORTEST;
 use crate::{
@@ -288,12 +288,14 @@ impl Backend for Candle {
         &self,
         (): &mut (),
         x: Tensor,
-        layer: &CandleLinear,
+        Closing { layer, inner_norm, norm, placement }: Closing<'_, CandleLinear, CandleNorm>,
         residual: Tensor,
-        norm: Option<&CandleNorm>,
-        placement: NormPlacement,
     ) -> Result<Stream<Tensor>, NnError> {
-        let sum = layer.forward(&x, Activation::Identity)?.add(&residual)?;
+        let mut x = layer.forward(&x, Activation::Identity)?;
+        if let Some(norm) = inner_norm {
+            x = norm.forward(&x)?;
+        }
+        let sum = x.add(&residual)?;
         let Some(norm) = norm else { return Ok(sum.into()) };
         let normed = norm.forward(&sum)?;
         Ok(Stream::placed(sum, normed, placement))

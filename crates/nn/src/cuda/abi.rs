@@ -40,11 +40,14 @@ pub(crate) struct Normalize {
     pub(crate) x: Address,
     pub(crate) out: Address,
     pub(crate) wide: Address,
+    pub(crate) residual: Address,
     pub(crate) norm: Norm,
     pub(crate) rows: u32,
     pub(crate) width: u32,
     pub(crate) stride: u32,
     pub(crate) out_stride: u32,
+    pub(crate) residual_stride: u32,
+    pub(crate) residual_is_bf16: u32,
 }
 
 /// The argument of `product_*`.

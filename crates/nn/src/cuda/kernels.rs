@@ -29,10 +29,14 @@ const ACTIVATE: &str = "toller_encoder_activate_f16";
 const NORM_WIDE: &str = "toller_encoder_norm_wide_bf16";
 const ROWS: &str = "toller_encoder_rows_f32";
 
-/// The sizes of heads that attention has kernels for.
-const HEAD_SIZES: [usize; 3] = [32, 64, 128];
-const ATTENTION: [[&str; 3]; 3] =
-    [by_number!("attention", "_32"), by_number!("attention", "_64"), by_number!("attention", "_128")];
+/// The sizes of heads that attention has kernels for; the last in f16 and bf16 alone.
+const HEAD_SIZES: [usize; 4] = [32, 64, 128, 256];
+const ATTENTION: [[&str; 3]; 4] = [
+    by_number!("attention", "_32"),
+    by_number!("attention", "_64"),
+    by_number!("attention", "_128"),
+    by_number!("attention", "_256"),
+];
 
 /// The tile of a product, and its kernels.
 struct Tile {
@@ -97,8 +101,9 @@ pub(super) fn tile_rows(device: &dyn Device) -> u32 {
 }
 
 /// The least size of heads with a kernel that holds heads of `size`.
-pub(super) fn padded_head(size: usize) -> Option<usize> {
-    HEAD_SIZES.into_iter().find(|&padded| padded >= size)
+pub(super) fn padded_head(size: usize, number: Number) -> Option<usize> {
+    let largest = HEAD_SIZES[HEAD_SIZES.len() - if number == Number::F32 { 2 } else { 1 }];
+    HEAD_SIZES.into_iter().find(|&padded| padded >= size && padded <= largest)
 }
 
 /// The kernels of a device. Their contract: the addresses in `args` point to arrays as large as
@@ -314,7 +319,9 @@ pub(super) fn names() -> Vec<&'static str> {
     let narrow = [FEW.names, NARROW.names, MIDDLE.names].concat();
     let steps = [EMBED, NORM, HEADS, PREFIX, POOL].concat();
     let others = [WIDE.names[1], WIDE.names[2], ACTIVATE, NORM_WIDE, ROWS];
-    [narrow, steps, ATTENTION.concat(), others.to_vec()].concat()
+    let mut attention = ATTENTION.concat();
+    attention.retain(|name| !name.ends_with("f32_256"));
+    [narrow, steps, attention, others.to_vec()].concat()
 }
 
 #[cfg(test)]

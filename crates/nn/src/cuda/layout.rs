@@ -165,10 +165,15 @@ impl CudaNorm {
 }
 
 impl CudaAttention {
-    pub(super) fn new(device: &Arc<dyn Device>, attention: Attention) -> Result<Self, NnError> {
+    pub(super) fn new(
+        device: &Arc<dyn Device>,
+        number: Number,
+        attention: Attention,
+    ) -> Result<Self, NnError> {
         let size = attention.head_size;
-        let padded = padded_head(size).ok_or_else(|| {
-            NnError::Unsupported(format!("attention on a GPU with heads of {size} values; at most 128"))
+        let padded = padded_head(size, number).ok_or_else(|| {
+            let most = "at most 128 in f32, and 256 in f16 and bf16";
+            NnError::Unsupported(format!("attention on a GPU with heads of {size} values: {most}"))
         })?;
         let bias =
             attention.relative_bias.as_ref().map(|bias| Memory::of(device, &bias.table)).transpose()?;

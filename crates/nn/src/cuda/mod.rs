@@ -10,6 +10,7 @@ mod abi;
 mod batch;
 mod kernels;
 mod layout;
+mod norm;
 mod number;
 mod session;
 
@@ -28,12 +29,12 @@ pub use self::layout::{CudaAttention, CudaLinear, CudaNorm, CudaTable};
 use self::number::{Number, UNIT};
 pub use self::session::{CudaScratch, CudaStates};
 use crate::attention::Attention;
-use crate::backend::{Backend, Prefix, Stream, Work};
+use crate::backend::{Backend, Closing, Prefix, Stream, Work};
 use crate::cpu::{check_gated, check_linear, check_width};
 use crate::profile::{Operation, count};
 use crate::{
     Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
-    Pooling, Precision, Sequences, norm, prefix,
+    Pooling, Precision, Sequences, prefix,
 };
 
 /// Batches of a device at the same time: while one is computed, the next is prepared and queued.
@@ -173,33 +174,9 @@ impl Cuda {
 
     /// The type of sums with a residual, and of residuals after the first. In bf16 they are f32: rounding
     /// them costs more than its share of the error that is promised.
-    fn sums(layer: &CudaLinear, norm: Option<&CudaNorm>) -> Number {
-        if layer.number == Number::Bf16 && norm.is_some() { Number::F32 } else { layer.number }
-    }
-
-    /// Normalises `x` into `out`, which may be the same; of another type, with `keeps`, also in place.
-    fn normalize_into(
-        &self,
-        x: &CudaStates,
-        out: &CudaStates,
-        norm: &CudaNorm,
-        keeps: bool,
-    ) -> Result<(), NnError> {
-        check_width("a norm", x.width.next_multiple_of(UNIT), norm.padded_width())?;
-        let args = abi::Normalize {
-            x: x.address(),
-            out: out.address(),
-            wide: if keeps { x.address() } else { Address::default() },
-            norm: norm.argument(),
-            rows: x.rows as u32,
-            width: x.width as u32,
-            stride: x.stride() as u32,
-            out_stride: out.stride() as u32,
-        };
-        // SAFETY: both states have the same shape, and the norm their width; of different types, `x` is f32
-        // and `out` bf16.
-        unsafe { self.kernels.normalize(x.number, out.number, args)? };
-        Ok(())
+    fn sums(layer: &CudaLinear, norms: [Option<&CudaNorm>; 2]) -> Number {
+        let is_wide = layer.number == Number::Bf16 && norms.iter().any(Option::is_some);
+        if is_wide { Number::F32 } else { layer.number }
     }
 
     /// Copies the first `width` numbers of f32 rows, scaled to unit length or not.
@@ -227,24 +204,6 @@ impl Cuda {
         // SAFETY: both have as many rows, and the input is at least as wide.
         unsafe { self.kernels.rows(args)? };
         Ok(out)
-    }
-
-    /// A sum and its norm, as the next half of a layer takes them.
-    fn place_norm(
-        &self,
-        scratch: &mut CudaScratch,
-        sum: CudaStates,
-        norm: &CudaNorm,
-        placement: NormPlacement,
-    ) -> Result<Stream<CudaStates>, NnError> {
-        let is_residual = placement == NormPlacement::After;
-        if is_residual && sum.number == self.number {
-            self.normalize_into(&sum, &sum, norm, false)?;
-            return Ok(sum.into());
-        }
-        let normed = scratch.take(sum.rows, sum.width, self.number)?;
-        self.normalize_into(&sum, &normed, norm, is_residual)?;
-        Ok(Stream { residual: sum, normed: Some(normed) })
     }
 
     /// Queries, keys and values as the kernel takes them: padded, normalised and rotated.
@@ -334,12 +293,12 @@ impl Backend for Cuda {
     }
 
     fn norm(&self, norm: NormParameters<'_>) -> Result<CudaNorm, NnError> {
-        norm::check(&norm)?;
+        crate::norm::check(&norm)?;
         CudaNorm::new(&self.device, &norm)
     }
 
     fn attention(&self, attention: AttentionParameters<'_>) -> Result<CudaAttention, NnError> {
-        let kind = CudaAttention::new(&self.device, Attention::new(attention)?)?;
+        let kind = CudaAttention::new(&self.device, self.number, Attention::new(attention)?)?;
         let Attention { heads, key_heads, .. } = kind.attention;
         self.note_width((heads + 2 * key_heads) * kind.padded);
         Ok(kind)
@@ -480,7 +439,7 @@ impl Backend for Cuda {
             reach: reach as u32,
             before: side(attention.before),
             after: side(attention.after),
-            scale: 1.0 / (attention.head_size as f32).sqrt(),
+            scale: attention.scale,
             reserved: 0,
         };
         // SAFETY: the tiles belong to the batch, which has as many tokens as both states have rows; the
@@ -493,18 +452,20 @@ impl Backend for Cuda {
         &self,
         scratch: &mut CudaScratch,
         x: CudaStates,
-        layer: &CudaLinear,
+        Closing { layer, inner_norm, norm, placement }: Closing<'_, CudaLinear, CudaNorm>,
         residual: CudaStates,
-        norm: Option<&CudaNorm>,
-        placement: NormPlacement,
     ) -> Result<Stream<CudaStates>, NnError> {
         check_width("a residual", residual.width, layer.outputs)?;
         if residual.rows != x.rows || ![layer.number, Number::F32].contains(&residual.number) {
             return Err(NnError::Shape("a residual of another batch".to_owned()));
         }
-        let to = Self::sums(layer, norm);
+        let to = Self::sums(layer, [inner_norm, norm]);
         let follows = Follows { activation: Activation::Identity, gated: false, to };
-        let sum = self.multiply(scratch, &x, layer, Some(&residual), follows)?;
+        let added = inner_norm.is_none().then_some(&residual);
+        let sum = self.multiply(scratch, &x, layer, added, follows)?;
+        if let Some(norm) = inner_norm {
+            self.normalize_and_add(&sum, norm, &residual)?;
+        }
         drop((x, residual));
         match norm {
             Some(norm) => self.place_norm(scratch, sum, norm, placement),

@@ -12,8 +12,8 @@ use super::number::Number;
 use super::{Cuda, abi, kernels};
 use crate::tests::{ACTIVATIONS, Layer, Model, check, relative_error, values};
 use crate::{
-    Activation, Backend, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place, Pooling,
-    Precision, Reference, Sequences,
+    Activation, Backend, Closing, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
+    Pooling, Precision, Reference, Sequences,
 };
 
 const HEADER: &str = include_str!("../../../../kernels/encoder.h");
@@ -231,7 +231,9 @@ fn residual_after<B: Backend>(backend: &B, halves: usize) -> Vec<f32> {
     let mut stream = backend.embed(s, &batch, &[table], &first, NormPlacement::After).unwrap();
     for _ in 0..halves {
         let x = backend.project(s, stream.input(), &nothing, Activation::Identity).unwrap();
-        stream = backend.close(s, x, &nothing, stream.residual, Some(&norm), NormPlacement::After).unwrap();
+        let closing =
+            Closing { layer: &nothing, inner_norm: None, norm: Some(&norm), placement: NormPlacement::After };
+        stream = backend.close(s, x, closing, stream.residual).unwrap();
     }
     let mut host = Vec::new();
     backend.to_host(s, stream.residual, &mut host).unwrap();
@@ -264,7 +266,8 @@ fn layers<B: Backend>(
     let plain = backend.project(s, &x, &linear, activation).unwrap();
     let gated = backend.gate(s, &x, &gated, activation).unwrap();
     let residual = states(s, outputs);
-    let sum = backend.close(s, x, &linear, residual, None, NormPlacement::After).unwrap().residual;
+    let closing = Closing { layer: &linear, inner_norm: None, norm: None, placement: NormPlacement::After };
+    let sum = backend.close(s, x, closing, residual).unwrap().residual;
     [plain, gated, sum].map(|states| {
         let mut host = Vec::new();
         backend.to_host(s, states, &mut host).unwrap();
@@ -283,12 +286,14 @@ fn long() -> Model {
         key_heads: 1,
         head_size: 32,
         norms_heads: false,
+        scale: 1.0,
         rotates: false,
         reach: None,
         window: (None, None),
         has_bias: true,
         centers: true,
         gates: false,
+        norms_halves: false,
         placement: NormPlacement::After,
         first_placement: NormPlacement::After,
         activation: Activation::Gelu,
@@ -319,6 +324,44 @@ fn windows_biases_rotations_and_sizes_of_heads() {
         let model = Model { lengths, head_size, norms_heads, rotates, reach, window, width, ..long() };
         for (precision, tolerance) in PRECISIONS {
             check(&gpu(Kernels::OfH100, precision), &model, tolerance);
+        }
+    }
+}
+
+/// As in Gemma 3: wide heads that share keys, scores with a scale of their own, and norms around each half.
+#[test]
+fn norms_before_and_after_each_half() {
+    for (head_size, width, lengths) in
+        [(256, 72, vec![66, 1, 0, 130]), (130, 40, vec![70]), (24, 1100, vec![3, 1])]
+    {
+        let model = Model {
+            lengths,
+            width,
+            heads: 2,
+            head_size,
+            norms_heads: true,
+            scale: 0.8,
+            rotates: true,
+            window: (Some(64), Some(64)),
+            has_bias: false,
+            centers: false,
+            gates: true,
+            norms_halves: true,
+            placement: NormPlacement::Before,
+            first_placement: NormPlacement::Before,
+            activation: Activation::GeluTanh,
+            sharpness: 1.0,
+            prefix: 0,
+            ..long()
+        };
+        for (precision, tolerance) in PRECISIONS {
+            let gpu = gpu(Kernels::OfH100, precision);
+            if precision == Precision::F32 {
+                let narrow = Model { head_size: head_size.min(128), ..model.clone() };
+                check(&gpu, &narrow, tolerance);
+            } else {
+                check(&gpu, &model, tolerance);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use proptest::prelude::*;
 use toller_simd::Isa;
 
-use super::{Layer, models, values};
+use super::{Layer, frequencies, models, values};
 use crate::attention::Attention;
 use crate::attention::cpu::{Call, Scratch};
 use crate::cpu::{Output, Part};
@@ -12,7 +12,7 @@ use crate::gated_linear::{GatedLinear, interleave};
 use crate::linear::cpu::Linear;
 use crate::linear::{Conversions, Weight};
 use crate::norm::cpu::Norm;
-use crate::{Activation, AttentionParameters, Cpu, Matrix, Precision, Sequences};
+use crate::{Activation, AttentionParameters, Cpu, Matrix, Precision, RotaryParameters, Sequences};
 
 /// `x` `[rows, inputs]` times a weight, divided among `parts`.
 fn linear(isa: Isa, x: &[f32], weight: &Weight, parts: usize) -> Vec<f32> {
@@ -152,12 +152,13 @@ proptest! {
     ) {
         let (key_heads, head_size) = (heads.1, 2 * half);
         let heads = heads.0 * key_heads;
-        let bias = values(seed ^ 1, heads * 9);
+        let (bias, frequencies) = (values(seed ^ 1, heads * 9), frequencies(head_size));
         let attention = Attention::new(AttentionParameters {
             heads,
             key_heads,
             head_size,
-            rotary_theta: rotates.then_some(100.0),
+            scale: AttentionParameters::usual_scale(head_size),
+            rotary: rotates.then_some(RotaryParameters { frequencies: &frequencies, magnitude: 1.0 }),
             relative_bias: biased.then_some(Matrix { values: &bias, rows: heads, columns: 9 }),
             before: window,
             after: Some(0),

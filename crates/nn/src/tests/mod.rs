@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use crate::cuda::tests::{Kernels, gpu};
 
 use crate::{
-    Activation, AttentionParameters, Backend, Cpu, LinearParameters, Matrix, NormParameters, NormPlacement,
-    Place, Pooling, Precision, Prefix, Reference, Sequences,
+    Activation, AttentionParameters, Backend, Closing, Cpu, LinearParameters, Matrix, NormParameters,
+    NormPlacement, Place, Pooling, Precision, Prefix, Reference, RotaryParameters, Sequences,
 };
 
 /// Pseudo-random values in -1..1, from a seed.
@@ -76,12 +76,16 @@ pub(crate) struct Model {
     pub(crate) key_heads: usize,
     pub(crate) head_size: usize,
     pub(crate) norms_heads: bool,
+    /// What scores are multiplied by, in units of what is usual.
+    pub(crate) scale: f32,
     pub(crate) rotates: bool,
     pub(crate) reach: Option<usize>,
     pub(crate) window: (Option<usize>, Option<usize>),
     pub(crate) has_bias: bool,
     pub(crate) centers: bool,
     pub(crate) gates: bool,
+    /// Whether each half has a norm before its residual.
+    pub(crate) norms_halves: bool,
     pub(crate) placement: NormPlacement,
     /// The same of the embeddings' norm.
     pub(crate) first_placement: NormPlacement,
@@ -102,7 +106,7 @@ pub(crate) fn unchanged(_: usize, values: &[f32]) -> Vec<f32> {
 pub(crate) fn models() -> impl Strategy<Value = Model> {
     let sizes = (prop::collection::vec(0_usize..70, 1..5), 1_usize..70, 1_usize..70, 1_usize..3, 1_usize..3);
     let attention = (1_usize..30, any::<bool>(), prop::option::of(0_usize..9), any::<[Option<u8>; 2]>());
-    let flags = (any::<[bool; 6]>(), prop::sample::select(ACTIVATIONS.to_vec()), 0.1_f32..6.0, 0_usize..3);
+    let flags = (any::<[bool; 7]>(), prop::sample::select(ACTIVATIONS.to_vec()), 0.1_f32..6.0, 0_usize..3);
     (any::<u64>(), sizes, attention, flags, 0_usize..4).prop_map(
         |(
             seed,
@@ -112,7 +116,7 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
             prefix,
         )| {
             let (
-                [has_bias, centers, gates, norms_heads, first_before, before],
+                [has_bias, centers, gates, norms_heads, norms_halves, first_before, before],
                 activation,
                 sharpness,
                 skipped,
@@ -128,12 +132,14 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
                 key_heads,
                 head_size: 2 * half - usize::from(!rotates),
                 norms_heads,
+                scale: if seed % 2 == 0 { 1.0 } else { 0.6 },
                 rotates,
                 reach,
                 window: (before_window, after_window),
                 has_bias,
                 centers,
                 gates,
+                norms_halves,
                 placement: placement(before),
                 first_placement: placement(first_before),
                 activation,
@@ -144,6 +150,11 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
             }
         },
     )
+}
+
+/// The frequencies of rotations in heads of this size, an even number.
+pub(crate) fn frequencies(head_size: usize) -> Vec<f32> {
+    (0..head_size / 2).map(|i| 100_f32.powf(-2.0 * i as f32 / head_size as f32)).collect()
 }
 
 impl Model {
@@ -212,11 +223,13 @@ impl Model {
             rows: self.heads,
             columns: values.len() / self.heads,
         });
+        let frequencies = frequencies(self.head_size);
         let attention = AttentionParameters {
             heads: self.heads,
             key_heads: self.key_heads,
             head_size: self.head_size,
-            rotary_theta: self.rotates.then_some(100.0),
+            scale: self.scale * AttentionParameters::usual_scale(self.head_size),
+            rotary: self.rotates.then_some(RotaryParameters { frequencies: &frequencies, magnitude: 1.1 }),
             relative_bias,
             before: self.window.0,
             after: self.window.1,
@@ -250,8 +263,16 @@ impl Model {
         let context = backend.attend(s, qkv, &batch, &attention, head_norms.as_ref()).unwrap();
         let output = linear(&layer(7, width, hidden), Place::Inner);
         let after = norm(&weights, 1.0);
-        let stream =
-            backend.close(s, context, &output, stream.residual, Some(&after), self.placement).unwrap();
+        let inner_norms = self.norms_halves.then(|| {
+            [17, 18].map(|salt| norm(&[salt, salt + 2].map(|salt| values(seed ^ salt, width)), 0.5))
+        });
+        let closing = |half: usize, layer| Closing {
+            layer,
+            inner_norm: inner_norms.as_ref().map(|norms| &norms[half]),
+            norm: (half == 0).then_some(&after),
+            placement: self.placement,
+        };
+        let stream = backend.close(s, context, closing(0, &output), stream.residual).unwrap();
         let up = layer(8, self.inner, width);
         let inner = if self.gates {
             let gate = layer(9, self.inner, width);
@@ -261,7 +282,7 @@ impl Model {
             backend.project(s, stream.input(), &linear(&up, Place::Inner), self.activation).unwrap()
         };
         let down = linear(&layer(10, width, self.inner), Place::Down);
-        let stream = backend.close(s, inner, &down, stream.residual, None, self.placement).unwrap();
+        let stream = backend.close(s, inner, closing(1, &down), stream.residual).unwrap();
         let (states, _) = stream.into_input();
         let states = backend.normalize(s, states, &after).unwrap();
         let pooled = backend.pool(s, &states, &batch, self.poolings, self.skipped).unwrap();
@@ -368,12 +389,14 @@ fn long_sequences_and_extreme_scores() {
         key_heads: 2,
         head_size: 32,
         norms_heads: false,
+        scale: 1.0,
         rotates: false,
         reach: None,
         window: (None, None),
         has_bias: true,
         centers: true,
         gates: false,
+        norms_halves: false,
         placement: NormPlacement::After,
         first_placement: NormPlacement::After,
         activation: Activation::Gelu,
@@ -441,13 +464,15 @@ fn shapes_that_do_not_agree_are_errors() {
         heads: 4,
         key_heads: 3,
         head_size: 4,
-        rotary_theta: None,
+        scale: 0.5,
+        rotary: None,
         relative_bias: None,
         before: None,
         after: None,
     };
     assert!(cpu.attention(attention).is_err(), "key heads that do not divide the heads");
-    let odd = AttentionParameters { key_heads: 4, head_size: 5, rotary_theta: Some(1e4), ..attention };
+    let rotary = Some(RotaryParameters { frequencies: &[1.0, 0.5], magnitude: 1.0 });
+    let odd = AttentionParameters { key_heads: 4, head_size: 5, rotary, ..attention };
     assert!(cpu.attention(odd).is_err(), "rotations of an odd head");
     let biased = AttentionParameters { key_heads: 4, relative_bias: Some(matrix(3, 4)), ..attention };
     assert!(cpu.attention(biased).is_err(), "a bias for other heads");

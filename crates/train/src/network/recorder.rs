@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use toller_ir::locked;
 use toller_nn::{
-    Activation, AttentionParameters, Backend, LinearParameters, Matrix, NnError, NormParameters,
+    Activation, AttentionParameters, Backend, Closing, LinearParameters, Matrix, NnError, NormParameters,
     NormPlacement, Place, Pooling, Prefix, Sequences, Stream, Work,
 };
 use toller_simd as simd;
@@ -188,7 +188,7 @@ impl Backend for Recorder {
 
     fn attention(&self, attention: AttentionParameters<'_>) -> Result<Shape, NnError> {
         let AttentionParameters { heads, key_heads, head_size, .. } = attention;
-        if attention.rotary_theta.is_some() {
+        if attention.rotary.is_some() {
             return Err(unsupported("a model with rotary positions"));
         }
         if attention.relative_bias.is_some() {
@@ -327,12 +327,11 @@ impl Backend for Recorder {
         &self,
         tape: &mut Tape,
         x: States,
-        layer: &usize,
+        closing: Closing<'_, usize, Norm>,
         residual: States,
-        norm: Option<&Norm>,
-        placement: NormPlacement,
     ) -> Result<Stream<States>, NnError> {
-        let (NormPlacement::After, Some(norm)) = (placement, norm) else {
+        let Closing { layer, inner_norm: None, norm: Some(norm), placement: NormPlacement::After } = closing
+        else {
             return Err(unsupported("a model with norms before attention"));
         };
         let step = tape.begin();

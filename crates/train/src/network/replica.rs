@@ -9,8 +9,8 @@ use toller_encoder::{EncoderError, Network};
 use toller_nn::candle_core::{self, Tensor, Var};
 use toller_nn::{
     Activation, AttentionParameters, Backend, Candle, CandleAttention, CandleBatch, CandleLinear, CandleNorm,
-    LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place, Pooling, Prefix, Sequences,
-    Stream, Work,
+    Closing, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place, Pooling, Prefix,
+    Sequences, Stream, Work,
 };
 use toller_simd as simd;
 
@@ -290,12 +290,11 @@ impl Backend for OnDevice {
         &self,
         pass: &mut Pass,
         x: Tensor,
-        layer: &Layer,
+        closing: Closing<'_, Layer, CandleNorm>,
         residual: Tensor,
-        norm: Option<&CandleNorm>,
-        placement: NormPlacement,
     ) -> Result<Stream<Tensor>, NnError> {
-        let (NormPlacement::After, Some(norm)) = (placement, norm) else {
+        let Closing { layer, inner_norm: None, norm: Some(norm), placement: NormPlacement::After } = closing
+        else {
             return Err(unsupported("a model with norms before attention"));
         };
         let step = pass.masks.begin();
