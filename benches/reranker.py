@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from decoder import REPOSITORY, SHAPES, SHARED, WORDS, run
+from architecture import QWEN3_06B, REPOSITORY, SHARED, WORDS, run
 
 BATCH = 10
 
@@ -32,7 +32,7 @@ def make_model(folder: pathlib.Path) -> None:
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     torch.manual_seed(1)
-    config = Qwen3Config(vocab_size=WORDS, tie_word_embeddings=True, **SHAPES["qwen3-0.6b"])
+    config = Qwen3Config(vocab_size=WORDS, tie_word_embeddings=True, **QWEN3_06B)
     Qwen3ForCausalLM(config).to(torch.float32).save_pretrained(folder)
     fixture = REPOSITORY / "tests/fixtures/chat-models/qwen3-plain"
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):

@@ -70,7 +70,7 @@ typedef struct {
     const void *x; /* [rows] rows of `stride` bytes */
     void *out;     /* [rows] rows of `out_stride` bytes */
     void *wide;    /* norm_wide_bf16: null, or where the results also go in f32: [rows] rows of `stride` bytes */
-    const void *residual; /* [rows] rows of `residual_stride` bytes, or null; in bf16 if `residual_is_bf16` (only norm_f32) */
+    const void *residual; /* null, or [rows] rows of `residual_stride` bytes; in bf16 if `residual_is_bf16` (norm_f32) */
     toller_norm norm;
     uint32_t rows;
     uint32_t width;
@@ -124,8 +124,8 @@ typedef struct {
     uint32_t activation;
 } toller_activate_args;
 
-/* heads_*: queries, keys and values with heads padded to `padded` numbers, 32, 64, 128 or 256; queries and keys normalised
- * head by head, and rotated by the position: number i and i + head_size / 2 by cos and sin.
+/* heads_*: queries, keys and values with heads padded to `padded` numbers, 32, 64, 128 or 256; queries and keys
+ * normalised head by head, and rotated by the position: number i and i + head_size / 2 by cos and sin.
  * Grid: any (warps take tokens in turn). Block: TOLLER_NORM_THREADS. Shared memory: none. */
 typedef struct {
     const void *qkv;           /* [tokens] rows of `stride` bytes: `parts` heads of `head_size` */
@@ -167,7 +167,8 @@ typedef struct {
     uint32_t first_query; /* in the sequence: a multiple of TOLLER_ATTENTION_QUERIES */
 } toller_query_tile;
 
-/* attention_*_{32,64,128}, and attention_{f16,bf16}_256: softmax(Q K^T scale + bias) V for every head and every token over its sequence.
+/* attention_*_{32,64,128}, and attention_{f16,bf16}_256: softmax(Q K^T scale + bias) V for every head and every token
+ * over its sequence.
  * Grid: tiles of queries times heads; neighbours have the same tile, since the heads of a token lie side by side in
  * memory. Block: TOLLER_ATTENTION_THREADS. Shared memory: TOLLER_ATTENTION_SHARED of
  * the head's bytes, and 4 bytes for each number of a head's bias. */

@@ -56,8 +56,8 @@ named! {
 }
 
 impl ModelType {
-    /// Whether it is a decoder, LLaMA or a relative of it, or made from one.
-    pub fn is_decoder(self) -> bool {
+    /// Whether it is LLaMA or built like it: such models have tokenizers and precisions of their own.
+    pub fn is_like_llama(self) -> bool {
         match self {
             Self::Llama | Self::Mistral | Self::Qwen2 | Self::Qwen3 | Self::EuroBert | Self::Gemma3Text => {
                 true

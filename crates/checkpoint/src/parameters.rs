@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ::safetensors::Dtype;
 
 use crate::elements::is_float;
+use crate::lora::Lora;
 use crate::safetensors::{self, Entry};
 use crate::weights::{self, MappedTensor};
 use crate::{ModelError, Tensor};
@@ -24,12 +25,14 @@ pub struct Parameters {
     /// The beginning of names in the files, before the canonical names: `bert.`, `roberta.`,
     /// `ctx_encoder.bert_model.`.
     prefix: String,
+    /// What is added to some of the tensors.
+    lora: Option<Lora>,
 }
 
 /// The heads that transformers' classes for pretraining and for other tasks have next to the encoder, or, as
-/// the pooler, in it.
-const HEADS: [&str; 19] = [
-    "classifier", "cls", "decoder", "discriminator_predictions", "generator_lm_head",
+/// the pooler, in it; and T5's decoder and second copy of the word embeddings.
+const HEADS: [&str; 20] = [
+    "classifier", "cls", "decoder", "discriminator_predictions", "encoder.embed_tokens", "generator_lm_head",
     "generator_predictions", "head.dense", "head.norm", "lm_head", "pooler", "pre_classifier", "predictions",
     "qa_classifier", "qa_outputs", "score", "seq_relationship", "vocab_layer_norm", "vocab_projector",
     "vocab_transform",
@@ -72,7 +75,7 @@ impl Parameters {
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
         let (origin, tensors) = weights::open(folder)?;
         let tensors = tensors.into_iter().map(|(name, tensor)| (name, Source::File(tensor))).collect();
-        Ok(Self { origin, tensors, taken: RefCell::default(), prefix: String::new() })
+        Ok(Self { origin, tensors, taken: RefCell::default(), prefix: String::new(), lora: None })
     }
 
     /// Opens one file of weights.
@@ -82,7 +85,26 @@ impl Parameters {
     pub fn of_file(path: &Path) -> Result<Self, ModelError> {
         let tensors = weights::open_file(path)?;
         let tensors = tensors.into_iter().map(|(name, tensor)| (name, Source::File(tensor))).collect();
-        Ok(Self { origin: path.to_owned(), tensors, taken: RefCell::default(), prefix: String::new() })
+        Ok(Self {
+            origin: path.to_owned(),
+            tensors,
+            taken: RefCell::default(),
+            prefix: String::new(),
+            lora: None,
+        })
+    }
+
+    /// The same with the adapter of `folder`, if that is LoRA: all tensors are as the adapter changes them.
+    ///
+    /// # Errors
+    /// When the adapter cannot be read, or belongs to another model.
+    pub fn with_lora(mut self, folder: &Path) -> Result<Self, ModelError> {
+        self.lora = Lora::open(folder, self.tensors.keys())?;
+        if let Some(lora) = &mut self.lora {
+            let others = std::mem::take(&mut lora.tensors).into_iter();
+            self.tensors.extend(others.map(|(name, tensor)| (name, Source::File(tensor))));
+        }
+        Ok(self)
     }
 
     /// Weights in memory, by their full names. `origin` is where they come from, for messages.
@@ -91,7 +113,7 @@ impl Parameters {
         tensors: impl IntoIterator<Item = (String, Tensor)>,
     ) -> Self {
         let tensors = tensors.into_iter().map(|(name, tensor)| (name, Source::Memory(tensor))).collect();
-        Self { origin: origin.into(), tensors, taken: RefCell::default(), prefix: String::new() }
+        Self { origin: origin.into(), tensors, taken: RefCell::default(), prefix: String::new(), lora: None }
     }
 
     /// Finds the prefix by a tensor that every model of the architecture has.
@@ -152,6 +174,9 @@ impl Parameters {
                 expected: shape.to_vec(),
             });
         }
+        let changed = self.lora.as_ref().is_some_and(|lora| lora.updates.contains_key(&full_name));
+        let changed = changed.then(|| self.load(&full_name).map(Source::Memory)).transpose()?;
+        let source = changed.as_ref().unwrap_or(source);
         let mut values = Vec::with_capacity(rows.len() * shape[1]);
         for &row in rows {
             let found = source.row(row).and_then(|found| match found.iter().all(|value| value.is_finite()) {
@@ -228,6 +253,17 @@ impl Parameters {
 
     /// A tensor of any numbers.
     fn read(&self, full_name: &str) -> Result<Tensor, ModelError> {
+        let tensor = self.stored(full_name)?;
+        match self.lora.as_ref().and_then(|lora| lora.updates.get(full_name)) {
+            None => Ok(tensor),
+            Some(update) => {
+                update.applied(&tensor).map_err(|problem| broken(update.path(), full_name, &problem))
+            }
+        }
+    }
+
+    /// The same as it is in the files.
+    fn stored(&self, full_name: &str) -> Result<Tensor, ModelError> {
         match self.tensors.get(full_name) {
             None => Err(self.missing(full_name)),
             Some(Source::Memory(tensor)) => Ok(tensor.clone()),

@@ -32,14 +32,14 @@ pub enum Compute {
 }
 
 impl Compute {
-    /// The precision of a model if none is asked for: f32 on the CPU; on GPUs f16, or bf16 for decoders and
-    /// T5, which were trained in it. Their states may leave f16's range, and the sums of their many layers
-    /// are f32 only in bf16.
+    /// The precision of a model if none is asked for: f32 on the CPU; on GPUs f16, or bf16 for decoders,
+    /// EuroBERT, Gemma and T5, which were trained in it. Their states may leave f16's range, and the sums of
+    /// their many layers are f32 only in bf16.
     pub(crate) fn dtype_of(&self, model_type: ModelType) -> Precision {
         match model_type {
             _ if self.is_cpu() => Precision::F32,
             ModelType::T5 | ModelType::Mt5 => Precision::Bf16,
-            decoder if decoder.is_decoder() => Precision::Bf16,
+            other if other.is_like_llama() => Precision::Bf16,
             _ => Precision::F16,
         }
     }

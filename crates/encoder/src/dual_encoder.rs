@@ -48,7 +48,7 @@ pub struct LoadOptions {
     /// The tokens of a flat batch, at most; `None` for what the backend wants.
     pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; what follows it is f32. `None` for f32 on the
-    /// CPU, and on GPUs f16, or bf16 for decoders.
+    /// CPU, and on GPUs f16, or bf16 for decoders and T5.
     pub dtype: Option<Precision>,
     /// Where the model computes.
     pub compute: Compute,

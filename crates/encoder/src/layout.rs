@@ -358,7 +358,8 @@ impl Layout {
             Some(asked) => check_length(asked, config)?,
             None => {
                 let longest = config.longest_input();
-                self.max_length.or_else(|| read.max_length()).unwrap_or(longest).min(longest)
+                let usual = config.usual_length.unwrap_or(longest);
+                self.max_length.or_else(|| read.max_length()).unwrap_or(usual).min(longest)
             }
         };
         let tokenizer = Tokenizer::load(folder, &read, length, lowercase, config.model_type, fingerprint)?;

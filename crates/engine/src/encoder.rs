@@ -38,7 +38,7 @@ pub struct EncoderOptions {
     pub device: Device,
     /// What computes the model there.
     pub backend: Backend,
-    /// What the model computes in; `None` for f32 on the CPU, and on GPUs f16, or bf16 for decoders.
+    /// What the model computes in; `None` for f32 on the CPU, and on GPUs f16, or bf16 for decoders and T5.
     pub dtype: Option<Precision>,
     /// Tokens of a batch, at most; `None` for what suits the machine.
     pub batch_tokens: Option<usize>,

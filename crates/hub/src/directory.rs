@@ -6,17 +6,27 @@
 use std::fs;
 use std::path::Path;
 
-use toller_checkpoint::{ShardIndex, TOKENIZER_FILES, TOWERS, choose_weights, is_index, read_route};
+use toller_checkpoint::{
+    AdapterConfig, ShardIndex, TOKENIZER_FILES, TOWERS, choose_weights, is_index, read_route,
+};
 use toller_files::FileError;
 
 use crate::ResolveError;
-use crate::listing::ADAPTER_CONFIG;
+
+/// What a directory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A model.
+    Model,
+    /// An adapter of LoRA, which names the model that it changes.
+    Adapter,
+}
 
 /// Checks that a model directory has the files that its layout needs.
 ///
 /// # Errors
 /// [`ResolveError::Incomplete`] with every file that is missing.
-pub(crate) fn check(directory: &Path) -> Result<(), ResolveError> {
+pub(crate) fn check(directory: &Path) -> Result<Found, ResolveError> {
     let mut missing = Vec::new();
     if let Some(modules) = read_route(directory, None)? {
         for module in modules {
@@ -47,10 +57,13 @@ pub(crate) fn check(directory: &Path) -> Result<(), ResolveError> {
         }
     }
     if missing.is_empty() {
-        return Ok(());
+        return Ok(Found::Model);
     }
-    if missing.iter().any(|name| name == "config.json") && directory.join(ADAPTER_CONFIG).is_file() {
-        return Err(ResolveError::Adapter { directory: directory.to_owned() });
+    let is_alone = missing.iter().any(|name| name == "config.json");
+    if let Some(adapter) = AdapterConfig::read(directory)?.filter(|_| is_alone) {
+        let names_its_base = adapter.is_lora() && adapter.base_model_name_or_path.is_some();
+        let alone = || ResolveError::Adapter { directory: directory.to_owned() };
+        return names_its_base.then_some(Found::Adapter).ok_or_else(alone);
     }
     Err(ResolveError::Incomplete { directory: directory.to_owned(), missing })
 }
@@ -114,12 +127,12 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::check;
+    use super::{Found, check};
     use crate::ResolveError;
 
     fn missing(directory: &Path) -> Result<Vec<String>, ResolveError> {
         match check(directory) {
-            Ok(()) => Ok(Vec::new()),
+            Ok(_) => Ok(Vec::new()),
             Err(ResolveError::Incomplete { missing, .. }) => Ok(missing),
             Err(error) => Err(error),
         }
@@ -129,11 +142,17 @@ mod tests {
     #[test]
     fn an_adapter_alone_is_no_model() -> Result<(), Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
-        let files =
-            [("adapter_config.json", "{}"), ("adapter_model.safetensors", ""), ("tokenizer.json", "{}")];
-        write(folder.path(), &files)?;
-        let error = check(folder.path()).err().ok_or("no error")?;
-        assert!(matches!(error, ResolveError::Adapter { .. }), "{error}");
+        write(folder.path(), &[("adapter_model.safetensors", ""), ("tokenizer.json", "{}")])?;
+        for config in
+            [r#"{"peft_type": "LORA"}"#, r#"{"peft_type": "IA3", "base_model_name_or_path": "a/b"}"#]
+        {
+            write(folder.path(), &[("adapter_config.json", config)])?;
+            let error = check(folder.path()).err().ok_or("no error")?;
+            assert!(matches!(error, ResolveError::Adapter { .. }), "{error}");
+        }
+        let config = r#"{"peft_type": "LORA", "base_model_name_or_path": "a/b"}"#;
+        write(folder.path(), &[("adapter_config.json", config)])?;
+        assert_eq!(check(folder.path())?, Found::Adapter);
         write(folder.path(), &[("config.json", "{}"), ("model.safetensors", "")])?;
         check(folder.path())?;
         Ok(())

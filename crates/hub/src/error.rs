@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::path::PathBuf;
 
-use toller_checkpoint::ModelError;
+use toller_checkpoint::{ADAPTER_CONFIG, ModelError};
 use toller_files::FileError;
 use toller_ir::{Command, ErrorPlace, Explain, Remedy, Setting, remedy};
 
@@ -53,6 +53,14 @@ pub enum ResolveError {
     Adapter {
         /// The directory.
         directory: PathBuf,
+    },
+    /// The model that an adapter changes cannot be found.
+    #[error("the model of the adapter in {}: {cause}", .adapter.display())]
+    BaseOfAdapter {
+        /// The adapter's directory.
+        adapter: PathBuf,
+        /// What is wrong with its model.
+        cause: Box<Self>,
     },
     /// A JSON file of the model cannot be read.
     #[error(transparent)]
@@ -169,9 +177,14 @@ impl Explain for ResolveError {
                     .into()
             }
             Self::Adapter { .. } => {
-                "put the files of its model next to it, if it is a prefix; PEFT merges LoRA into its model, \
-                 model.merge_and_unload().save_pretrained(DIR), with the tokenizer next to it"
+                "name its model in base_model_name_or_path, if it is LoRA, or put the model's files next to it; \
+                 PEFT merges other adapters into their model, model.merge_and_unload().save_pretrained(DIR), \
+                 with the tokenizer next to it"
                     .into()
+            }
+            Self::BaseOfAdapter { adapter, .. } => {
+                let config = adapter.join(ADAPTER_CONFIG);
+                format!("base_model_name_or_path in {} names it; correct the name there", config.display()).into()
             }
             Self::Checksum { path, .. } => {
                 format!("delete {} and run the same command again", parent(path)).into()
@@ -227,6 +240,7 @@ impl Explain for ResolveError {
             Self::IsAFile(path)
             | Self::Incomplete { directory: path, .. }
             | Self::Adapter { directory: path }
+            | Self::BaseOfAdapter { adapter: path, .. }
             | Self::Checksum { path, .. }
             | Self::NotPublished { path, .. }
             | Self::Certificates(path) => Some(ErrorPlace::of_file(path)),

@@ -193,7 +193,10 @@ mod tests {
             assert!(model.similarity.as_deref() != Some("cosine") || model.normalize == Some(true), "{name}");
             assert!(one_of(&model.title_mode, &["sep", "pair"]), "{name}");
             assert!(
-                one_of(&model.license, &["Apache-2.0", "MIT", "CC-BY-NC-4.0", "CC-BY-NC-SA-4.0"]),
+                one_of(
+                    &model.license,
+                    &["Apache-2.0", "MIT", "CC-BY-NC-4.0", "CC-BY-NC-SA-4.0", "LicenseRef-Gemma"]
+                ),
                 "{name}"
             );
             assert!(model.dimensions != Some(0) && model.max_length != Some(0), "{name}");

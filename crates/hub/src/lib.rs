@@ -5,6 +5,7 @@
 //! Nothing is downloaded unless [`ResolveOptions`] allows the network, and every download is reported to the
 //! caller, who can stop it. Only [`ResolveOptions::from_env`] reads the environment.
 
+mod adapter;
 mod cache;
 mod client;
 mod digest;

@@ -1,6 +1,6 @@
 //! Which files of a repository a model needs.
 
-use toller_checkpoint::{ModuleEntry, TOWERS, choose_weights};
+use toller_checkpoint::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, ModuleEntry, TOWERS, choose_weights};
 
 use crate::directory::inside;
 
@@ -11,10 +11,6 @@ const SMALL_FILES: &[&str] = &[
     "sentencepiece.bpe.model", "special_tokens_map.json", "spiece.model", "tokenizer.json",
     "tokenizer_config.json", "vocab.json", "vocab.txt",
 ];
-
-/// PEFT's description of an adapter, and the adapter's weights.
-pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
-const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
 
 /// The files whose presence changes what a model means. A snapshot that other software cached in part is used
 /// without asking only if each is present or known to be absent.
@@ -40,7 +36,7 @@ fn needed_of_folder<'a>(files: &'a [String], folder: &str) -> Vec<&'a str> {
     let names: Vec<&str> = files.iter().filter_map(inside_folder).collect();
     let mut chosen = choose_weights(&names);
     if names.contains(&ADAPTER_CONFIG) {
-        chosen.push(ADAPTER_WEIGHTS);
+        chosen.extend(ADAPTER_WEIGHTS.into_iter().find(|name| names.contains(name)));
     }
     files
         .iter()

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use toller_checkpoint::KnownModel;
 
+use crate::directory::Found;
 use crate::id::RepoId;
 use crate::snapshot::snapshot;
-use crate::{Looked, OnEvent, ResolveError, ResolveOptions, directory, known};
+use crate::{Looked, OnEvent, ResolveError, ResolveOptions, adapter, directory, known};
 
 /// The hub, as an error names it.
 const THE_HUB: &str = "the hub";
@@ -66,9 +67,26 @@ pub fn resolve_model(
     options: &ResolveOptions,
     on_event: &mut OnEvent<'_>,
 ) -> Result<ModelSource, ResolveError> {
+    let found = find(name, options, on_event)?;
+    if !adapter::is_alone(&found.directory) {
+        return Ok(found);
+    }
+    let directory = adapter::with_base(&found.directory, options, on_event)?;
+    Ok(ModelSource { directory, ..found })
+}
+
+/// The same without the model that an adapter changes.
+pub(crate) fn find(
+    name: &str,
+    options: &ResolveOptions,
+    on_event: &mut OnEvent<'_>,
+) -> Result<ModelSource, ResolveError> {
     let path = Path::new(name);
     let found = match fs::metadata(path) {
-        Ok(found) if found.is_dir() => return resolve_directory(path),
+        Ok(found) if found.is_dir() => {
+            directory::check(path)?;
+            return Ok(ModelSource { directory: path.to_owned(), origin: Origin::Directory });
+        }
         Ok(_) => return Err(ResolveError::IsAFile(path.to_owned())),
         // Somebody else's directory is closed, and may be there.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => error.to_string(),
@@ -106,10 +124,12 @@ pub fn resolve_model(
 /// The model whose files are in `directory`.
 ///
 /// # Errors
-/// When files are missing.
+/// When files are missing, also those of the model that an adapter changes.
 pub fn resolve_directory(directory: &Path) -> Result<ModelSource, ResolveError> {
-    directory::check(directory)?;
-    Ok(ModelSource { directory: directory.to_owned(), origin: Origin::Directory })
+    match directory::check(directory)? {
+        Found::Model => Ok(ModelSource { directory: directory.to_owned(), origin: Origin::Directory }),
+        Found::Adapter => Err(ResolveError::Adapter { directory: directory.to_owned() }),
+    }
 }
 
 /// Adds the hub's error to the places where the model was looked for. Any other error stays as it is.

@@ -18,8 +18,8 @@ pub(super) fn byte_pairs(
     model_type: ModelType,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
-    // Decoders split words in other ways, which only tokenizer.json says.
-    if model_type.is_decoder() {
+    // They split words in other ways, which only tokenizer.json says.
+    if model_type.is_like_llama() {
         let what = format!("a vocabulary of byte pairs with model_type {:?}", model_type.name());
         let supported = format!("tokenizer.json; {}", super::CONVERT);
         return Err(ModelError::unsupported(vocabulary_path, what, supported).into());

@@ -19,7 +19,7 @@ pub struct ComputeArgs {
     pub backend: Backend,
 
     /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU; on a
-    /// GPU f16, or bf16 for decoders]
+    /// GPU f16, or bf16 for decoders and T5]
     #[arg(long, value_name = "f32|f16|bf16|int8")]
     pub dtype: Option<Precision>,
 

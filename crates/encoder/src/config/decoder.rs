@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toller_checkpoint::ModelType;
 
-use super::rope::RopeFields;
+use super::rope::{RopeFields, one_table};
 use super::{
     AttentionConfig, LocalAttention, LocalLayers, Names, NormConfig, Refusal, Shape, TransformerConfig,
     local_layers, names,
@@ -36,7 +36,7 @@ struct Raw {
     /// Before.
     rope_theta: Option<f64>,
     rope_scaling: Option<Value>,
-    original_max_position_embeddings: Option<usize>,
+    original_max_position_embeddings: Option<Value>,
     /// Whether a token sees only those before it: so by default, except for EuroBERT's.
     is_causal: Option<bool>,
     #[serde(default)]
@@ -135,11 +135,12 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
         None => AttentionConfig::dividing(hidden, heads)?,
     };
     let rope = RopeFields {
-        table: raw.rope_scaling.as_ref().or(raw.rope_parameters.as_ref()),
+        tables: one_table(raw.rope_scaling.as_ref(), raw.rope_parameters.as_ref()),
         theta: raw.rope_theta.unwrap_or(10_000.0),
         head_size: attention.head_size,
         positions: raw.max_position_embeddings,
-        original: raw.original_max_position_embeddings,
+        original: raw.original_max_position_embeddings.as_ref(),
+        knows_ntk: false,
     };
     let rope = rope.read()?;
     let local = match descendant.window {

@@ -5,13 +5,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use toller_checkpoint::ModelType;
 
-use super::rope::RopeFields;
+use super::rope::TablesOfKinds;
 use super::{
     AttentionConfig, LocalAttention, LocalLayers, NormConfig, Refusal, Shape, TransformerConfig,
     local_layers, names,
 };
 
-/// config.json; the defaults are those of transformers.
+/// config.json, with the defaults of transformers where they may fit other models than its first.
 #[derive(Deserialize)]
 struct Raw {
     vocab_size: usize,
@@ -32,8 +32,7 @@ struct Raw {
     #[serde(default = "scalar")]
     query_pre_attn_scalar: f64,
     /// Tokens that a local layer sees.
-    #[serde(default = "window")]
-    sliding_window: usize,
+    sliding_window: Option<usize>,
     /// Since transformers 4.53: the kind of each layer.
     layer_types: Option<Vec<String>>,
     /// Before: every n-th layer is global.
@@ -42,17 +41,11 @@ struct Raw {
     attn_logit_softcapping: Option<f64>,
     use_bidirectional_attention: Option<bool>,
     /// Since transformers 5: a table for each kind of layer.
-    rope_parameters: Option<RopeParameters>,
+    rope_parameters: Option<TablesOfKinds>,
     /// Before: one number for each kind, and the scaling of global layers.
     rope_theta: Option<f64>,
     rope_local_base_freq: Option<f64>,
     rope_scaling: Option<Value>,
-}
-
-#[derive(Default, Deserialize)]
-struct RopeParameters {
-    full_attention: Option<Value>,
-    sliding_attention: Option<Value>,
 }
 
 fn gelu() -> String {
@@ -67,14 +60,12 @@ fn scalar() -> f64 {
     256.0
 }
 
-fn window() -> usize {
-    4096
-}
-
 fn pattern() -> usize {
     6
 }
 
+/// The window of a configuration without one.
+const WINDOW: usize = 4096;
 const GLOBAL_THETA: f64 = 1e6;
 const LOCAL_THETA: f64 = 1e4;
 
@@ -83,23 +74,24 @@ pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
     if let Some(cap) = raw.attn_logit_softcapping {
         return Err(Refusal::Unsupported(format!("attn_logit_softcapping {cap}")));
     }
-    let (window, pattern) = (raw.sliding_window, raw.sliding_window_pattern);
-    if window == 0 || pattern == 0 {
-        return Err(Refusal::Invalid("sliding_window or its pattern is 0".to_owned()));
+    let (window, pattern) = (raw.sliding_window.unwrap_or(WINDOW), raw.sliding_window_pattern);
+    for (name, value) in [("sliding_window", window), ("sliding_window_pattern", pattern)] {
+        if value == 0 {
+            return Err(Refusal::Invalid(format!("{name} is 0")));
+        }
+    }
+    let scalar = raw.query_pre_attn_scalar;
+    if !(scalar.is_finite() && scalar > 0.0) {
+        return Err(Refusal::Invalid(format!("query_pre_attn_scalar is {scalar:?}")));
     }
     let layers = match &raw.layer_types {
         Some(types) => local_layers(types, raw.num_hidden_layers)?,
         None => (1..=raw.num_hidden_layers).map(|layer| !layer.is_multiple_of(pattern)).collect(),
     };
-    let rope = |table: Option<&Value>, theta| {
-        let (head_size, positions) = (raw.head_dim, raw.max_position_embeddings);
-        RopeFields { table, theta, head_size, positions, original: None }.read()
-    };
-    let parameters = raw.rope_parameters.unwrap_or_default();
-    let of_global = raw.rope_scaling.as_ref().or(parameters.full_attention.as_ref());
-    let global = rope(of_global, raw.rope_theta.unwrap_or(GLOBAL_THETA))?;
-    let of_local = parameters.sliding_attention.as_ref();
-    let local = rope(of_local, raw.rope_local_base_freq.unwrap_or(LOCAL_THETA))?;
+    let thetas = [raw.rope_theta.unwrap_or(GLOBAL_THETA), raw.rope_local_base_freq.unwrap_or(LOCAL_THETA)];
+    let scaling = [raw.rope_scaling.as_ref(), None];
+    let tables = raw.rope_parameters.unwrap_or_default();
+    let [global, local] = tables.read(scaling, thetas, raw.head_dim, raw.max_position_embeddings)?;
     // Half of the window on each side, or all of it before the token, which is a part of it.
     let is_causal = !raw.use_bidirectional_attention.unwrap_or(false);
     let reach = if is_causal { window - 1 } else { window / 2 };
@@ -108,7 +100,7 @@ pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
         qkv_bias: raw.attention_bias,
         output_bias: raw.attention_bias,
         is_causal,
-        scale: (1.0 / raw.query_pre_attn_scalar.sqrt()) as f32,
+        scale: (1.0 / scalar.sqrt()) as f32,
         rope: Some(global),
         local: Some(LocalAttention { reach, rope: local, layers: LocalLayers::Listed(layers) }),
         ..AttentionConfig::of_heads(raw.num_attention_heads, raw.head_dim)

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use toller_checkpoint::ModelType;
 
-use super::rope::RopeFields;
-use super::{AttentionConfig, NormConfig, Refusal, Shape, TransformerConfig, names, yes};
+use super::rope::{RopeFields, one_table};
+use super::{AttentionConfig, NormConfig, Refusal, Shape, TransformerConfig, names};
 
 /// config.json of the authors' code and of transformers, with the defaults of both.
 #[derive(Deserialize)]
@@ -30,10 +30,8 @@ struct Raw {
     /// The authors' settings.
     position_embedding_type: Option<String>,
     layer_norm_type: Option<String>,
-    #[serde(default = "yes")]
-    pack_qkv: bool,
-    #[serde(default)]
-    logn_attention_scale: bool,
+    pack_qkv: Option<bool>,
+    logn_attention_scale: Option<bool>,
 }
 
 fn gelu() -> String {
@@ -55,19 +53,20 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
     };
     let refused = other("position_embedding_type", &raw.position_embedding_type, "rope")
         .or(other("layer_norm_type", &raw.layer_norm_type, "layer_norm"))
-        .or(raw.logn_attention_scale.then(|| "logn_attention_scale".to_owned()))
-        .or((!raw.pack_qkv).then(|| "pack_qkv false".to_owned()));
+        .or(raw.logn_attention_scale.unwrap_or(false).then(|| "logn_attention_scale".to_owned()))
+        .or((!raw.pack_qkv.unwrap_or(true)).then(|| "pack_qkv false".to_owned()));
     if let Some(what) = refused {
         return Err(Refusal::Unsupported(what));
     }
     let attention = AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?;
     let default_theta = if model_type == ModelType::New { 10_000.0 } else { 160_000.0 };
     let rope = RopeFields {
-        table: raw.rope_scaling.as_ref().or(raw.rope_parameters.as_ref()),
+        tables: one_table(raw.rope_scaling.as_ref(), raw.rope_parameters.as_ref()),
         theta: raw.rope_theta.unwrap_or(default_theta),
         head_size: attention.head_size,
         positions: raw.max_position_embeddings,
         original: None,
+        knows_ntk: true,
     };
     let attention = AttentionConfig { rope: Some(rope.read()?), ..attention };
     let shape = Shape {

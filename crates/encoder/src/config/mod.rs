@@ -178,6 +178,8 @@ pub(crate) struct TransformerConfig {
     pub(crate) norm: NormConfig,
     /// Rows of the position embeddings; without them, the longest input the model is made for.
     pub(crate) max_positions: usize,
+    /// The longest input unless more is asked for, where nothing depends on it.
+    pub(crate) usual_length: Option<usize>,
     pub(crate) positions: Positions,
     /// Rows of the token type embeddings. 0 for an architecture without them.
     pub(crate) token_types: usize,
@@ -202,6 +204,8 @@ const MOST_LAYERS: usize = 1024;
 enum Refusal {
     /// The configuration asks for something that is not supported.
     Unsupported(String),
+    /// It asks for rotary positions of another kind.
+    Rotations(String),
     /// The configuration is wrong.
     Invalid(String),
 }
@@ -255,6 +259,7 @@ impl TransformerConfig {
             down_bias: false,
             norm,
             max_positions,
+            usual_length: None,
             positions: Positions::InAttention,
             token_types: 0,
             task_types: 0,
@@ -274,6 +279,11 @@ impl TransformerConfig {
                 Refusal::Unsupported(what) => {
                     let known = ModelType::NAMES.join(", ");
                     let supported = format!("model_type {known}, as transformers makes them by default");
+                    ModelError::unsupported(path, what, supported)
+                }
+                Refusal::Rotations(what) => {
+                    let supported =
+                        "rotary positions of the kinds default, linear, dynamic, llama3 and yarn; ntk of GTE";
                     ModelError::unsupported(path, what, supported)
                 }
                 Refusal::Invalid(problem) => ModelError::Config { path: path.to_owned(), problem },
@@ -404,6 +414,7 @@ impl TransformerConfig {
             up_bias: _,
             down_bias: _,
             max_positions: _,
+            usual_length: _,
             token_types: _,
             task_types: _,
             prefix: _,

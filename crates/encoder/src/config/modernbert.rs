@@ -5,7 +5,7 @@ use serde_json::Value;
 use toller_checkpoint::ModelType;
 use toller_nn::NormPlacement;
 
-use super::rope::RopeFields;
+use super::rope::TablesOfKinds;
 use super::{
     AttentionConfig, LocalAttention, LocalLayers, NormConfig, Refusal, Shape, TransformerConfig,
     local_layers, names,
@@ -39,18 +39,12 @@ struct Raw {
     #[serde(default = "every_third")]
     global_attn_every_n_layers: usize,
     /// Since transformers 5: a table for each kind of layer.
-    rope_parameters: Option<RopeParameters>,
+    rope_parameters: Option<TablesOfKinds>,
     /// Before: one number for each kind.
     #[serde(default = "global_theta")]
     global_rope_theta: f64,
     local_rope_theta: Option<f64>,
     rope_scaling: Option<Value>,
-}
-
-#[derive(Default, Deserialize)]
-struct RopeParameters {
-    full_attention: Option<Value>,
-    sliding_attention: Option<Value>,
 }
 
 fn gelu() -> String {
@@ -77,17 +71,11 @@ const LOCAL_THETA: f64 = 10_000.0;
 
 pub(super) fn read(text: &str) -> Result<TransformerConfig, Refusal> {
     let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
-    if let Some(scaling) = raw.rope_scaling {
-        return Err(Refusal::Unsupported(format!("rope_scaling {scaling}")));
-    }
-    let parameters = raw.rope_parameters.unwrap_or_default();
     let attention = AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?;
-    let rope = |table: Option<&Value>, theta| {
-        let (head_size, positions) = (attention.head_size, raw.max_position_embeddings);
-        RopeFields { table, theta, head_size, positions, original: None }.read()
-    };
-    let global = rope(parameters.full_attention.as_ref(), raw.global_rope_theta)?;
-    let local = rope(parameters.sliding_attention.as_ref(), raw.local_rope_theta.unwrap_or(LOCAL_THETA))?;
+    let thetas = [raw.global_rope_theta, raw.local_rope_theta.unwrap_or(LOCAL_THETA)];
+    let scaling = [raw.rope_scaling.as_ref(); 2];
+    let tables = raw.rope_parameters.unwrap_or_default();
+    let [global, local] = tables.read(scaling, thetas, attention.head_size, raw.max_position_embeddings)?;
     let layers = match raw.layer_types {
         Some(types) => LocalLayers::Listed(local_layers(&types, raw.num_hidden_layers)?),
         None if raw.global_attn_every_n_layers == 0 => {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use toller_checkpoint::ModelType;
 use toller_nn::Activation;
 
-use super::rope::{Rope, RopeFields};
+use super::rope::{Rope, RopeFields, one_table};
 use super::{AttentionConfig, NormConfig, Refusal, Shape, TransformerConfig, names, two, yes};
 
 /// The base of the rotations, in both forms.
@@ -70,6 +70,8 @@ struct Native {
     layer_norm_eps: f64,
     head_dim: Option<usize>,
     rope_parameters: Option<Value>,
+    rope_theta: Option<f64>,
+    rope_scaling: Option<Value>,
 }
 
 fn one() -> usize {
@@ -159,11 +161,12 @@ fn read_native(text: &str) -> Result<TransformerConfig, Refusal> {
     }
     let attention = AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)?;
     let rope = RopeFields {
-        table: raw.rope_parameters.as_ref(),
-        theta: THETA,
+        tables: one_table(raw.rope_scaling.as_ref(), raw.rope_parameters.as_ref()),
+        theta: raw.rope_theta.unwrap_or(THETA),
         head_size: attention.head_size,
         positions: raw.max_position_embeddings,
         original: None,
+        knows_ntk: false,
     };
     let attention =
         AttentionConfig { qkv_bias: false, output_bias: false, rope: Some(rope.read()?), ..attention };

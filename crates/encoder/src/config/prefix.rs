@@ -3,17 +3,14 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_checkpoint::{ModelError, read_json};
+use toller_checkpoint::{ADAPTER_CONFIG, AdapterConfig, ModelError, required_json};
 
 use super::{Positions, TransformerConfig};
 use crate::EncoderError;
 
-/// PEFT's file.
-pub(crate) const FILE: &str = "adapter_config.json";
-
-/// What is supported in the place of LoRA and other adapters of the weights.
-const MERGED: &str = "prefix tuning; PEFT merges LoRA into its model: \
-                      model.merge_and_unload().save_pretrained(DIR), and the tokenizer next to it";
+/// What is supported in the place of other adapters.
+const SUPPORTED: &str = "LoRA and prefix tuning; PEFT merges others into their model: \
+                         model.merge_and_unload().save_pretrained(DIR), and the tokenizer next to it";
 
 /// A prefix that a model without one gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +31,6 @@ pub(crate) struct PrefixConfig {
 
 #[derive(Deserialize)]
 struct Adapter {
-    peft_type: String,
     num_virtual_tokens: Option<usize>,
     #[serde(default)]
     prefix_projection: bool,
@@ -43,14 +39,18 @@ struct Adapter {
 impl PrefixConfig {
     /// The prefix of the model in a folder, if it has one.
     fn read(folder: &Path) -> Result<Option<Self>, EncoderError> {
-        let path = folder.join(FILE);
-        let Some(adapter) = read_json::<Adapter>(&path)? else { return Ok(None) };
+        // LoRA is a part of the weights.
+        let Some(adapter) = AdapterConfig::read(folder)?.filter(|adapter| !adapter.is_lora()) else {
+            return Ok(None);
+        };
+        let path = folder.join(ADAPTER_CONFIG);
         let refused =
             |what: String| ModelError::unsupported(&path, what, "prefix tuning without a projection");
         if adapter.peft_type != "PREFIX_TUNING" {
             let what = format!("an adapter of type {}", adapter.peft_type);
-            return Err(ModelError::unsupported(&path, what, MERGED).into());
+            return Err(ModelError::unsupported(&path, what, SUPPORTED).into());
         }
+        let adapter: Adapter = required_json(&path)?;
         if adapter.prefix_projection {
             return Err(refused("a prefix with a projection".to_owned()).into());
         }
@@ -69,7 +69,7 @@ impl TransformerConfig {
             let what = format!("a new prefix for a model with one of {} tokens", found.tokens);
             let supported =
                 "a new prefix for a model without one; a prefix that is there is trained as it is";
-            return Err(ModelError::unsupported(folder.join(FILE), what, supported).into());
+            return Err(ModelError::unsupported(folder.join(ADAPTER_CONFIG), what, supported).into());
         }
         let new = new.map(|new| PrefixConfig { tokens: new.tokens, seed: Some(new.seed) });
         let Some(prefix) = found.or(new) else { return Ok(self) };
@@ -95,7 +95,8 @@ impl TransformerConfig {
             None => Ok(self),
             Some(_) => {
                 let what = "a prefix of a classifier";
-                Err(ModelError::unsupported(folder.join(FILE), what, "prefixes of dual encoders").into())
+                Err(ModelError::unsupported(folder.join(ADAPTER_CONFIG), what, "prefixes of dual encoders")
+                    .into())
             }
         }
     }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use toller_checkpoint::ModelType;
 
-use super::{AttentionConfig, NormConfig, Refusal, Shape, TransformerConfig, names};
+use super::{AttentionConfig, Names, NormConfig, Refusal, Shape, TransformerConfig, names};
 use crate::transformer::{BUCKETS, FARTHEST};
 
 /// config.json, with the defaults of transformers.
@@ -24,10 +24,15 @@ struct Raw {
     layer_norm_epsilon: f64,
     /// The activation, after "gated-" if there is a gate.
     feed_forward_proj: Option<String>,
-    /// The longest input that T5 was trained on. Nothing depends on it.
-    #[serde(default = "positions")]
-    n_positions: usize,
+    /// The longest input that T5 was trained on.
+    n_positions: Option<usize>,
 }
+
+/// No input is too long: distances beyond the table's have its last biases.
+const LONGEST: usize = u32::MAX as usize;
+
+/// The longest input of a configuration without one.
+const USUAL_LENGTH: usize = 512;
 
 fn buckets() -> usize {
     BUCKETS
@@ -39,10 +44,6 @@ fn farthest() -> usize {
 
 fn epsilon() -> f64 {
     1e-6
-}
-
-fn positions() -> usize {
-    512
 }
 
 pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfig, Refusal> {
@@ -72,9 +73,13 @@ pub(super) fn read(text: &str, model_type: ModelType) -> Result<TransformerConfi
         hidden: raw.d_model,
         layers: raw.num_layers,
         intermediate: raw.d_ff,
-        max_positions: raw.n_positions,
+        max_positions: LONGEST,
     };
     let activation = activation.parse().map_err(Refusal::invalid)?;
     let norm = NormConfig::before(raw.layer_norm_epsilon);
-    Ok(TransformerConfig::new(model_type, names, shape, activation, attention, norm))
+    Ok(TransformerConfig {
+        other_names: Some(Names { words: "encoder.embed_tokens", ..names }),
+        usual_length: Some(raw.n_positions.filter(|length| *length > 0).unwrap_or(USUAL_LENGTH)),
+        ..TransformerConfig::new(model_type, names, shape, activation, attention, norm)
+    })
 }

@@ -55,7 +55,7 @@ pub struct CrossEncoderOptions {
     /// The tokens of a flat batch, at most; `None` for what the backend wants.
     pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; the head is f32. `None` for f32 on the CPU,
-    /// and on GPUs f16, or bf16 for decoders.
+    /// and on GPUs f16, or bf16 for decoders and T5.
     pub dtype: Option<Precision>,
     /// Where the model computes.
     pub compute: Compute,

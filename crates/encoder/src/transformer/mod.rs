@@ -48,8 +48,9 @@ impl<B: Backend> Transformer<B> {
         config: &TransformerConfig,
         fingerprint: &mut Fingerprint,
     ) -> Result<(Self, Parameters), EncoderError> {
-        let anchor = format!("{}.weight", config.names.words);
-        let parameters = Parameters::open(folder)?.find_prefix(&anchor)?;
+        let parameters = Parameters::open(folder)?.with_lora(folder)?;
+        let anchor = anchor(&parameters, config);
+        let parameters = parameters.find_prefix(&anchor)?;
         let names = naming(&parameters, config);
         let mut loader = Loader { backend, parameters: &parameters, fingerprint };
         let mut transformer = Self::load(&mut loader, config, names)?;
@@ -158,13 +159,24 @@ impl<B: Backend> Transformer<B> {
     }
 }
 
-/// The naming that the tensors have, which their first layer's attention shows.
+/// The name of the word embeddings.
+fn anchor(parameters: &Parameters, config: &TransformerConfig) -> String {
+    let of = |names: &Names| format!("{}.weight", names.words);
+    let others = config.other_names.as_ref().map(of);
+    let is_there = |anchor: &String| parameters.names().any(|name| name.ends_with(anchor.as_str()));
+    let usual = of(&config.names);
+    if is_there(&usual) { usual } else { others.filter(is_there).unwrap_or(usual) }
+}
+
+/// The naming that the tensors have, which the word embeddings and the first layer's attention show.
 fn naming<'a>(parameters: &Parameters, config: &'a TransformerConfig) -> &'a Names {
     let is_there = |names: &&Names| {
         let (QkvNames::Fused(first) | QkvNames::Separate([first, ..])) = names.qkv;
-        parameters.has(&format!("{}.0.{first}.weight", names.layer))
+        parameters.has(&format!("{}.weight", names.words))
+            && parameters.has(&format!("{}.0.{first}.weight", names.layer))
     };
-    config.other_names.as_ref().filter(is_there).unwrap_or(&config.names)
+    let all = [Some(&config.names), config.other_names.as_ref()];
+    all.into_iter().flatten().find(is_there).unwrap_or(&config.names)
 }
 
 /// An error if a layer's tensor was not asked for: the configuration describes another model.
@@ -187,7 +199,7 @@ fn check_layers(
         let problem = if number.parse().is_ok_and(|number: usize| number < config.layers) {
             format!("the weights have {name:?}, which the configuration has no place for")
         } else {
-            format!("num_hidden_layers is {}, but the weights have {name:?}", config.layers)
+            format!("the number of layers is {}, but the weights have {name:?}", config.layers)
         };
         return Err(ModelError::Config { path: folder.join("config.json"), problem }.into());
     }

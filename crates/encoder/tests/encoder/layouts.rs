@@ -115,7 +115,7 @@ fn texts_are_cut_where_the_model_says() {
 #[test]
 fn what_contradicts_the_weights_is_an_error() {
     let layers = model().set("config.json", "num_hidden_layers", json!(1));
-    assert!(error(&layers).contains("num_hidden_layers is 1"), "{}", error(&layers));
+    assert!(error(&layers).contains("the number of layers is 1"), "{}", error(&layers));
     let vocabulary = model().set("config.json", "vocab_size", json!(319));
     assert!(error(&vocabulary).contains("word_embeddings"));
     // The default if the configuration has no number, as in transformers.

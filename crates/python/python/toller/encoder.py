@@ -38,7 +38,7 @@ class Encoder(DualEncoder):
     names, `normalize_embeddings` scales vectors to length one where the model does not (`--normalize-embeddings`), and
     `truncate_dim` keeps the first numbers of each vector (Matryoshka). `device` is auto, cpu, cuda, cuda:N or cuda:all
     (None is auto), and `dtype` is what the model computes in: f32, f16, bf16 or int8; by default f32 on the CPU; on a
-    GPU f16, or bf16 for decoders. A batch has at most `batch_tokens` tokens.
+    GPU f16, or bf16 for decoders and T5. A batch has at most `batch_tokens` tokens.
 
     A vector depends only on its text: it has the same bits in any batch, and as `toller encode` writes it. Of a model
     that scales vectors to length one, cut vectors have two forms. Those of `encode` are cut after the scaling, as in

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toller_checkpoint::{read_json, read_modules};
+use toller_checkpoint::{ADAPTER_CONFIG, AdapterConfig, read_json, read_modules};
 use toller_files::{AtomicFile, FileError, names_in};
 
 use super::{CARD, MODULES};
@@ -42,7 +42,11 @@ fn small_files(directory: &Path, modules: bool) -> Result<Vec<PathBuf>, TrainErr
     };
     let mut files = Vec::new();
     for folder in folders {
-        let names = names_in(&directory.join(&folder))?.into_iter().filter(is_copied);
+        let path = directory.join(&folder);
+        // LoRA is a part of the weights that were trained.
+        let is_lora = AdapterConfig::read(&path)?.is_some_and(|adapter| adapter.is_lora());
+        let names = names_in(&path)?.into_iter().filter(is_copied);
+        let names = names.filter(|name| !(is_lora && name == ADAPTER_CONFIG));
         files.extend(names.map(|name| folder.join(name)).filter(|path| !directory.join(path).is_dir()));
     }
     Ok(files)

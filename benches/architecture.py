@@ -1,6 +1,6 @@
-"""A decoder as an encoder on the CPU: `toller encode` next to sentence-transformers, whole processes in turn.
+"""A model of some architecture on the CPU: `toller encode` next to sentence-transformers, whole processes in turn.
 
-    $(scripts/peers) benches/decoder.py TOLLER [--passages 40] [--rounds 3] [--threads N] [--shape qwen3-0.6b]
+    $(scripts/peers) benches/architecture.py TOLLER [--passages 40] [--rounds 3] [--threads N] [--shape qwen3-0.6b]
 
 The model has the shape of a published one, random weights (their values cost nothing and save nothing), fewer words,
 and the tokenizer of the tests, which cuts words into small pieces. Both read SciFact's first passages from one file,
@@ -22,37 +22,68 @@ import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 SHARED = pathlib.Path(os.environ.get("TOLLER_SHARED", REPOSITORY.parent / "shared"))
+QWEN3_06B = {
+    "hidden_size": 1024,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+}
+# Of each model: the class of transformers, the tests' model whose tokenizer it takes, its pooling, and its shape.
 SHAPES = {
-    "qwen3-0.6b": {
-        "hidden_size": 1024,
-        "intermediate_size": 3072,
-        "num_hidden_layers": 28,
-        "num_attention_heads": 16,
-        "num_key_value_heads": 8,
-        "head_dim": 128,
-    },
+    "qwen3-0.6b": ("Qwen3Model", "qwen3", "lasttoken", QWEN3_06B),
+    "embeddinggemma-300m": (
+        "Gemma3TextModel",
+        "gemma3",
+        "mean",
+        {
+            "hidden_size": 768,
+            "intermediate_size": 1152,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 3,
+            "num_key_value_heads": 1,
+            "head_dim": 256,
+            "max_position_embeddings": 2048,
+            "sliding_window": 512,
+            "use_bidirectional_attention": True,
+        },
+    ),
+    "gte-multilingual-base": ("GteModel", "gte", "cls", {}),
+    "gtr-t5-base": (
+        "T5EncoderModel",
+        "t5",
+        "mean",
+        {"d_model": 768, "d_ff": 3072, "d_kv": 64, "num_layers": 12, "num_heads": 12, "feed_forward_proj": "relu"},
+    ),
 }
 WORDS = 30_000
 MAX_LENGTH = 512
 BATCH = 16
 
 
-def make_model(folder: pathlib.Path, shape: dict[str, int]) -> None:
-    """A folder as sentence-transformers lays it out: pooling of the last token, and Normalize."""
+def make_model(folder: pathlib.Path, name: str) -> None:
+    """A folder as sentence-transformers lays it out, with Normalize."""
     import torch
-    from transformers import Qwen3Config, Qwen3Model
+    import transformers
 
+    kind, fixture, pooling, shape = SHAPES[name]
+    model_class = getattr(transformers, kind)
+    config = model_class.config_class(vocab_size=WORDS, **shape)
     torch.manual_seed(1)
-    Qwen3Model(Qwen3Config(vocab_size=WORDS, **shape)).to(torch.float32).save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(REPOSITORY / "tests/fixtures/models/qwen3" / name, folder / name)
+    model_class(config).to(torch.float32).save_pretrained(folder)
+    shutil.copy(REPOSITORY / "tests/fixtures/models" / fixture / "tokenizer.json", folder)
+    # Other classes of tokenizers make their own of the words in the file.
+    words = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": words.convert_ids_to_tokens(0)}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     modules = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
     listed = [
         {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for at, (path, kind) in enumerate(modules)
     ]
     (folder / "modules.json").write_text(json.dumps(listed), encoding="utf-8")
-    pooling = {"word_embedding_dimension": shape["hidden_size"], "pooling_mode_lasttoken": True}
+    pooling = {"word_embedding_dimension": config.hidden_size, "pooling_mode": pooling}
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling/config.json").write_text(json.dumps(pooling), encoding="utf-8")
     (folder / "2_Normalize").mkdir()
@@ -102,7 +133,7 @@ def main() -> None:
         work = pathlib.Path(folder)
         model, corpus, store, theirs = (work / name for name in ("model", "corpus.jsonl", "store", "theirs.npy"))
         model.mkdir()
-        make_model(model, SHAPES[arguments.shape])
+        make_model(model, arguments.shape)
         with gzip.open(SHARED / "data/scifact/corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
             passages = [json.loads(line) for line, _ in zip(lines, range(arguments.passages))]
         with corpus.open("w", encoding="utf-8") as out:

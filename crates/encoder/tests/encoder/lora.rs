@@ -1,0 +1,84 @@
+//! Adapters of LoRA next to the files of their model, as `scripts/make-lora-fixtures` makes them with PEFT.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
+use toller_ir::Explain;
+
+use crate::common::{Case, Copy, check, lines, relative_error};
+
+fn fixture(name: &str) -> PathBuf {
+    toller_testing::repository("tests/fixtures").join(name)
+}
+
+/// A copy of a model with an adapter next to it.
+fn adapted(base: &str, adapter: &str) -> Copy {
+    let copy = Copy::of(&fixture(base));
+    for name in ["adapter_config.json", "adapter_model.safetensors"] {
+        fs::copy(fixture("lora").join(adapter).join(name), copy.path().join(name)).unwrap();
+    }
+    copy
+}
+
+fn mean() -> LoadOptions {
+    LoadOptions { pooling: TextPooling::from_name("mean"), ..LoadOptions::default() }
+}
+
+#[test]
+fn vectors_are_those_of_peft() {
+    for (base, adapter) in [("models/qwen3", "qwen3"), ("models/bert-pooler", "bert")] {
+        let copy = adapted(base, adapter);
+        let cases: Vec<Case> = lines(&fixture("lora").join(adapter).join("expected.jsonl"));
+        let encoder = DualEncoder::load(copy.path(), &mean()).unwrap();
+        assert!(encoder.unexpected_tensors().is_empty(), "{:?}", encoder.unexpected_tensors());
+        let cases: Vec<&Case> = cases.iter().collect();
+        check(encoder.tower(Role::Passage), &cases, 1e-5, |case| &case.embedding);
+        let plain = DualEncoder::load(&fixture(base), &mean()).unwrap();
+        assert_ne!(plain.fingerprint(), encoder.fingerprint());
+    }
+}
+
+/// The adapter has the head of the classifier.
+#[test]
+fn scores_are_those_of_peft() {
+    #[derive(Deserialize)]
+    struct Pair {
+        query: String,
+        passage: String,
+        logits: Vec<f64>,
+    }
+    let copy = adapted("cross-encoders/qwen3", "reranker");
+    let model = CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).unwrap();
+    for pair in lines::<Pair>(&fixture("lora/reranker/expected.jsonl")) {
+        let tokens = model.tokenize_pair(&pair.query, &pair.passage).unwrap();
+        assert!(relative_error(&model.logits(&[tokens]).unwrap(), &pair.logits) < 1e-5);
+    }
+}
+
+#[test]
+fn what_changes_an_adapter_otherwise_is_refused() {
+    for (key, value, named) in [
+        ("use_dora", json!(true), "use_dora true is not supported"),
+        ("init_lora_weights", json!("pissa"), "init_lora_weights \"pissa\""),
+        ("something_new", json!({"a": 1}), "something_new"),
+        ("alpha_pattern", json!({"^layers.*": 2}), "alpha_pattern"),
+        ("lora_alpha", Value::Null, "expected a number"),
+    ] {
+        let copy = adapted("models/qwen3", "qwen3").set("adapter_config.json", key, value);
+        let error = copy.error(&mean());
+        assert!(error.to_string().contains(named), "{error}");
+        assert!(error.to_string().contains("adapter_config.json"), "{error}");
+    }
+    let error = adapted("models/distilbert", "bert").error(&mean());
+    assert!(error.to_string().contains("the model has no"), "{error}");
+    let error = adapted("models/llama", "qwen3").error(&mean());
+    assert!(error.to_string().contains("LoRA of shapes"), "{error}");
+    let copy = adapted("models/qwen3", "qwen3");
+    fs::remove_file(copy.path().join("adapter_model.safetensors")).unwrap();
+    let error = copy.error(&mean());
+    assert!(error.to_string().contains("has no adapter_model.safetensors"), "{error}");
+    assert!(error.remedy().is_some());
+}
