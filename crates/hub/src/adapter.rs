@@ -1,5 +1,5 @@
-//! A model that is an adapter of PEFT (LoRA) next to no model: its files and those of the model that it changes,
-//! in one directory of links.
+//! An adapter of PEFT (LoRA) without its model: its files, and those of the model that it changes, in one
+//! directory of links.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -34,8 +34,8 @@ enum Scaling {
 /// What a configuration says about rotary positions.
 #[derive(Clone, Copy)]
 pub(super) struct RopeFields<'a> {
-    /// The tables: `rope_parameters`, and `rope_scaling` of transformers before 5. The fields of the first count
-    /// before those of the second.
+    /// The tables: `rope_parameters`, and `rope_scaling` of transformers before 5. The fields of the first
+    /// count before those of the second.
     pub(super) tables: [Option<&'a Value>; 2],
     /// The base, if no table has one.
     pub(super) theta: f64,
