@@ -52,8 +52,8 @@ pub(crate) fn with_base(
     Ok(composed)
 }
 
-/// The names of the composed directory, and what they lead to: the files of the adapter, and those of the model
-/// that it does not have.
+/// The names of the composed directory, and what they lead to: the files of the adapter, and those of the
+/// model that it does not have.
 fn links(adapter: &Path, model: &Path) -> Result<BTreeMap<String, PathBuf>, ResolveError> {
     if model.join(ADAPTER_CONFIG).is_file() {
         return Err(ResolveError::Adapter { directory: model.to_owned() });
