@@ -38,6 +38,8 @@ pub struct LoadOptions {
     pub pooling: Option<TextPooling>,
     /// Scale vectors to unit length, also those of a model that does not.
     pub normalize_embeddings: bool,
+    /// End every text in the tokenizer's end token, also where the tokenizer does not.
+    pub append_eos_token: bool,
     /// Keep this many first dimensions of every vector, scaled to unit length again if the model makes unit
     /// vectors (Matryoshka representations). `None` for the model's own number.
     pub dim: Option<usize>,
@@ -99,6 +101,7 @@ impl DualEncoder {
             if options.normalize_embeddings {
                 layout.normalize();
             }
+            layout.appends_eos = options.append_eos_token;
             Ok::<_, EncoderError>(layout)
         };
         let known = options.known.as_deref();

@@ -49,6 +49,8 @@ pub(crate) struct Layout {
     pub(crate) query_length: Option<usize>,
     pub(crate) document_length: Option<usize>,
     pub(crate) lowercase: bool,
+    /// Whether every input ends in the tokenizer's end token, also where the tokenizer does not end it so.
+    pub(crate) appends_eos: bool,
     /// Dimensions that are kept of a vector (`truncate_dim`).
     pub(crate) truncate_dim: Option<usize>,
     /// The prompts by name, and the name of the default one.
@@ -318,6 +320,7 @@ impl Layout {
             query_length: None,
             document_length: None,
             lowercase: false,
+            appends_eos: false,
             truncate_dim: None,
             prompts: BTreeMap::new(),
             default_prompt: None,
@@ -363,6 +366,7 @@ impl Layout {
             }
         };
         let tokenizer = Tokenizer::load(folder, &read, length, lowercase, config.model_type, fingerprint)?;
+        let tokenizer = if self.appends_eos { tokenizer.with_end(&read, fingerprint)? } else { tokenizer };
         // Without embeddings of types, there is nothing to leave out.
         let uses_types = config.token_types == 0 || read.gives_token_types();
         Ok(if uses_types { tokenizer } else { tokenizer.without_token_types(fingerprint) })

@@ -31,6 +31,8 @@ pub struct EncoderOptions {
     pub pooling: Option<TextPooling>,
     /// Scale vectors to unit length, also those of a model that does not.
     pub normalize_embeddings: bool,
+    /// End every text in the tokenizer's end token, also where the tokenizer does not.
+    pub append_eos_token: bool,
     /// Keep the first dimensions of every vector (Matryoshka representations); `None` for the model's own
     /// number.
     pub dim: Option<usize>,
@@ -174,6 +176,7 @@ impl Engine {
             prompt,
             pooling,
             normalize_embeddings,
+            append_eos_token,
             dim,
             device,
             backend,
@@ -189,6 +192,7 @@ impl Engine {
             query_max_length: None,
             pooling,
             normalize_embeddings,
+            append_eos_token,
             dim,
             new_prefix: None,
             prompt,

@@ -174,6 +174,7 @@ terms! {
         Analyzer "analyzer": "How texts become terms.",
         AnyRole "any_role": "Take a store of the other role.",
         AnyMetric "any_metric": "Import vectors that were made for another metric.",
+        AppendEosToken "append_eos_token": "End every text in the tokenizer's end token.",
         AssumeModel "assume_model": "Take the model for the one that made the vectors.",
         Backend "backend": "What computes a model.",
         BatchTokens "batch_tokens": "The most tokens of a batch.",

@@ -29,8 +29,8 @@ pub(crate) struct DualEncoder {
 impl DualEncoder {
     #[new]
     #[pyo3(signature = (model, *, query_model=None, max_length=None, prompt=None, pooling=None,
-                        normalize_embeddings=false, truncate_dim=None, dtype=None, device=Some("auto"),
-                        batch_tokens=None))]
+                        normalize_embeddings=false, append_eos_token=false, truncate_dim=None,
+                        dtype=None, device=Some("auto"), batch_tokens=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -40,6 +40,7 @@ impl DualEncoder {
         prompt: Option<String>,
         pooling: Option<&str>,
         normalize_embeddings: bool,
+        append_eos_token: bool,
         #[pyo3(from_py_with = whole)] truncate_dim: Option<usize>,
         dtype: Option<&str>,
         device: Option<&str>,
@@ -51,6 +52,7 @@ impl DualEncoder {
             prompt,
             pooling: pooling.map(parse_pooling).transpose()?,
             normalize_embeddings,
+            append_eos_token,
             dim: truncate_dim,
             device: parse_device(device.unwrap_or("auto"))?,
             backend: Backend::Native,

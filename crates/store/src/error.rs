@@ -467,11 +467,12 @@ fn with_model_of(stored: &ModelInfo, given: &ModelInfo) -> Remedy {
     let model = Setting::Model.to(stored.name.clone());
     match (&stored.query_model, &given.query_model) {
         (own, other) if stored.name == given.name && own == other => remedy!(
-            "the name is the same, but not the weights or the way from tokens to a vector: give the model \
-             and the options that the store was encoded with ({}, {}, {}), or encode it again",
+            "the name is the same, but not the weights or the way from texts to a vector: give the model \
+             and the options that the store was encoded with ({}, {}, {}, {}), or encode it again",
             Setting::Dim,
             Setting::Pooling,
-            Setting::NormalizeEmbeddings
+            Setting::NormalizeEmbeddings,
+            Setting::AppendEosToken
         ),
         (Some(queries), _) => remedy!(
             "search with `{}` and `{}`, or encode the collection with the other model",

@@ -192,6 +192,11 @@ impl TokenizerConfig {
         written.unwrap_or_else(|| AddedToken::from(default, true))
     }
 
+    /// `eos_token`: the token at the end of a text.
+    pub(super) fn end_of_text(&self) -> Option<String> {
+        Some(added_token(self.other.get("eos_token")?, true)?.content)
+    }
+
     /// `added_tokens_decoder`: the tokens with an id, in the order of the ids.
     pub(super) fn added_tokens(&self) -> Vec<(u32, AddedToken)> {
         let entries = self.other.get("added_tokens_decoder").and_then(Value::as_object);

@@ -37,6 +37,12 @@ pub enum TokenizerError {
     /// One text where a chat template needs two.
     #[error("the model reads a query and a passage in a chat template, and not one text")]
     NoPair,
+    /// A token that ends texts was asked for, and the tokenizer has none.
+    #[error("the tokenizer has no token that ends a text{}", of_token(.token.as_deref()))]
+    NoEnd {
+        /// What tokenizer_config.json names, and the vocabulary does not have.
+        token: Option<String>,
+    },
     /// A text that was read for another model.
     #[error("the text was read for pairs of another model")]
     OfAnotherModel,
@@ -58,6 +64,7 @@ impl Explain for TokenizerError {
             }
             Self::ChatSide => "leave the side out".into(),
             Self::NoPair => "give pairs of texts".into(),
+            Self::NoEnd { .. } => "name it in tokenizer_config.json, as \"eos_token\"".into(),
             Self::OfAnotherModel | Self::Chat(_) => return None,
             Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
             Self::Tokenizer(_) => {
@@ -70,4 +77,8 @@ impl Explain for TokenizerError {
     fn place(&self) -> Option<ErrorPlace> {
         if let Self::Model(error) = self { error.place() } else { None }
     }
+}
+
+fn of_token(token: Option<&str>) -> String {
+    token.map_or_else(String::new, |token| format!(": {token:?} is not in its vocabulary"))
 }

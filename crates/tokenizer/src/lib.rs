@@ -112,6 +112,23 @@ impl Tokenizer {
         Self { template: Template::bare(), ..self.clone() }
     }
 
+    /// The same tokenizer, which ends every input in the token that `config` calls the end of a text, unless
+    /// it does so already (Tevatron's `append_eos_token`).
+    pub fn with_end(
+        &self,
+        config: &TokenizerConfig,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Self, TokenizerError> {
+        let end = config.end_of_text().ok_or(TokenizerError::NoEnd { token: None })?;
+        let id = self.id_of(&end).ok_or(TokenizerError::NoEnd { token: Some(end) })?;
+        let template = self.template.ending_in(id);
+        room(self.max_length, template.specials())?;
+        if template != self.template {
+            fingerprint.value("end of text", &id.to_le_bytes());
+        }
+        Ok(Self { template, ..self.clone() })
+    }
+
     /// The largest type of a token of a pair.
     pub fn largest_token_type(&self) -> u32 {
         self.template.largest_type()

@@ -64,6 +64,20 @@ impl Template {
         Self { single: untyped(&self.single), pair: untyped(&self.pair) }
     }
 
+    /// The same with a special token at the end of texts and pairs, unless texts end in it already.
+    pub(super) fn ending_in(&self, id: u32) -> Self {
+        if matches!(self.single.last(), Some(Slot::Special { id: last, .. }) if *last == id) {
+            return self.clone();
+        }
+        let ended = |slots: &[Slot]| {
+            let type_id = slots.last().map_or(0, |slot| match *slot {
+                Slot::Special { type_id, .. } | Slot::First { type_id } | Slot::Second { type_id } => type_id,
+            });
+            [slots, &[Slot::Special { id, type_id }]].concat()
+        };
+        Self { single: ended(&self.single), pair: ended(&self.pair) }
+    }
+
     /// The largest type of a token of a pair.
     pub(super) fn largest_type(&self) -> u32 {
         let Tokens { type_ids, .. } = self.compose_pair(&[0], &[0]);

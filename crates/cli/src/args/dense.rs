@@ -81,7 +81,7 @@ pub struct DenseArgs {
     model: Option<ModelName>,
 
     /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
-    #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "normalize_embeddings", "dim", "dtype"])]
+    #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "normalize_embeddings", "append_eos_token", "dim", "dtype"])]
     query_vectors: Option<InputPath>,
 
     #[command(flatten)]

@@ -37,6 +37,10 @@ pub struct ModelArgs {
     #[arg(long)]
     pub normalize_embeddings: bool,
 
+    /// End every text in the tokenizer's eos_token, as for models that Tevatron trained so
+    #[arg(long)]
+    pub append_eos_token: bool,
+
     /// Keep the first N dimensions of every vector, normalized again if the model normalizes (Matryoshka)
     /// [default: all, or the model's own truncate_dim]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -48,14 +52,24 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     /// The flags of dual encoders, and whether they are given. The last one is of cross-encoders, too.
-    pub fn flags(&self) -> [(&'static str, bool); 6] {
-        let Self { max_length, prompt, query_model, pooling, normalize_embeddings, dim, compute: _ } = self;
+    pub fn flags(&self) -> [(&'static str, bool); 7] {
+        let Self {
+            max_length,
+            prompt,
+            query_model,
+            pooling,
+            normalize_embeddings,
+            append_eos_token,
+            dim,
+            compute: _,
+        } = self;
         [
             ("--prompt", prompt.is_some()),
             ("--query-model", query_model.is_some()),
             ("--dim", dim.is_some()),
             ("--pooling", pooling.is_some()),
             ("--normalize-embeddings", *normalize_embeddings),
+            ("--append-eos-token", *append_eos_token),
             ("--max-length", max_length.is_some()),
         ]
     }
@@ -68,6 +82,7 @@ impl ModelArgs {
             prompt: self.prompt.clone(),
             pooling: self.pooling,
             normalize_embeddings: self.normalize_embeddings,
+            append_eos_token: self.append_eos_token,
             dim: self.dim.map(|dim| dim as usize),
             ..self.compute.encoder()
         }

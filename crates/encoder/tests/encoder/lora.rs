@@ -41,6 +41,41 @@ fn vectors_are_those_of_peft() {
     }
 }
 
+/// As Tevatron trains language models: the last token is the end of the text.
+#[test]
+fn texts_may_end_in_the_end_of_text() {
+    let with = |config: Value, max_length: Option<usize>| {
+        let copy = Copy::of(&fixture("models/llama")).edit("tokenizer_config.json", |old| *old = config);
+        let options = LoadOptions { append_eos_token: true, max_length, ..mean() };
+        DualEncoder::load(copy.path(), &options)
+    };
+    let plain = DualEncoder::load(&fixture("models/llama"), &mean()).unwrap();
+    let ends = with(json!({"eos_token": "</s>"}), None).unwrap();
+    assert_ne!(plain.fingerprint(), ends.fingerprint());
+    let ids =
+        |encoder: &DualEncoder, text: &str| encoder.tower(Role::Query).tokenize(text).unwrap().input_ids;
+    for text in ["", "the dog"] {
+        assert_eq!(ids(&ends, text), [ids(&plain, text), vec![2]].concat());
+    }
+    // The end has its place in the length.
+    let short = with(json!({"eos_token": {"content": "</s>"}}), Some(5)).unwrap();
+    let found = ids(&short, "the dog and the dog and the dog");
+    assert_eq!((found.len(), found.last()), (5, Some(&2)));
+    // Mistral's tokenizer ends texts so itself.
+    let mistral = |append_eos_token| {
+        let copy =
+            Copy::of(&fixture("models/mistral")).set("tokenizer_config.json", "eos_token", json!("</s>"));
+        let options = LoadOptions { append_eos_token, ..mean() };
+        DualEncoder::load(copy.path(), &options).unwrap().fingerprint().to_owned()
+    };
+    assert_eq!(mistral(true), mistral(false));
+    let error = with(json!({}), None).err().unwrap();
+    assert!(error.to_string().contains("has no token that ends a text"), "{error}");
+    let error = with(json!({"eos_token": "<end>"}), None).err().unwrap();
+    assert!(error.to_string().contains("\"<end>\" is not in its vocabulary"), "{error}");
+    assert!(error.remedy().unwrap().to_string().contains("eos_token"));
+}
+
 /// The adapter has the head of the classifier.
 #[test]
 fn scores_are_those_of_peft() {

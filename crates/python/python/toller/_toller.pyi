@@ -38,6 +38,7 @@ class DualEncoder:
         prompt: str | None = None,
         pooling: str | None = None,
         normalize_embeddings: bool = False,
+        append_eos_token: bool = False,
         truncate_dim: int | None = None,
         dtype: str | None = None,
         device: str | None = ...,

@@ -35,7 +35,8 @@ class Encoder(DualEncoder):
     `model` is a directory, a name that Toller knows, or an id of the Hugging Face hub. `query_model` encodes
     queries, if it is another model. Texts are cut after `max_length` tokens, special tokens included. `prompt`
     replaces the model's own prompts. `pooling` is cls, mean, max, lasttoken or another of sentence-transformers'
-    names, `normalize_embeddings` scales vectors to length one where the model does not (`--normalize-embeddings`), and
+    names, `normalize_embeddings` scales vectors to length one where the model does not (`--normalize-embeddings`),
+    `append_eos_token` ends every text in the tokenizer's end token, as Tevatron's option of that name does, and
     `truncate_dim` keeps the first numbers of each vector (Matryoshka). `device` is auto, cpu, cuda, cuda:N or cuda:all
     (None is auto), and `dtype` is what the model computes in: f32, f16, bf16 or int8; by default f32 on the CPU; on a
     GPU f16, or bf16 for decoders and T5. A batch has at most `batch_tokens` tokens.
@@ -57,6 +58,7 @@ class Encoder(DualEncoder):
         prompt: str | None = None,
         pooling: str | None = None,
         normalize_embeddings: bool = False,
+        append_eos_token: bool = False,
         truncate_dim: int | None = None,
         dtype: str | None = None,
         device: str | None = "auto",
@@ -68,6 +70,7 @@ class Encoder(DualEncoder):
             "prompt": prompt,
             "pooling": pooling,
             "normalize_embeddings": normalize_embeddings,
+            "append_eos_token": append_eos_token,
             "truncate_dim": truncate_dim,
             "dtype": dtype,
             "device": device or "auto",

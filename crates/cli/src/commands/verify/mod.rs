@@ -160,6 +160,7 @@ fn join(
 fn expected_of(directory: &Path, flags: &ModelArgs) -> Option<PathBuf> {
     let is_as_it_is = flags.pooling.is_none()
         && !flags.normalize_embeddings
+        && !flags.append_eos_token
         && flags.dim.is_none()
         && flags.prompt.is_none()
         && flags.max_length.is_none()
