@@ -21,7 +21,7 @@ pub use error::ModelError;
 pub use files::{ModuleEntry, TOKENIZER_FILES, TOWERS, read_modules, read_route, stays_inside};
 pub use fingerprint::Fingerprint;
 pub use json::{read_json, required_json};
-pub use lora::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, AdapterConfig};
+pub use lora::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, AdapterConfig, labels_of_adapter};
 pub use manifest::{CheckpointCopy, KnownModel, MANIFESTS, PypiCopy};
 pub use model_type::ModelType;
 pub use parameters::Parameters;

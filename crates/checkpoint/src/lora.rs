@@ -2,11 +2,15 @@
 //! them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::thread;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::parameters::HEADS;
 use crate::weights::{self, MappedTensor};
 use crate::{ModelError, Tensor, read_json};
 
@@ -27,6 +31,7 @@ pub struct AdapterConfig {
     pub base_model_name_or_path: Option<String>,
     /// Its revision on the hub.
     pub revision: Option<String>,
+    task_type: Option<String>,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
@@ -44,25 +49,29 @@ impl AdapterConfig {
     pub fn is_lora(&self) -> bool {
         self.peft_type == "LORA"
     }
+
+    /// Whether it makes a classifier of texts of its model.
+    pub fn is_classifier(&self) -> bool {
+        self.is_lora() && self.task_type.as_deref() == Some("SEQ_CLS")
+    }
 }
 
 /// The settings of LoRA.
 #[derive(Deserialize)]
 struct Settings {
     lora_alpha: f64,
-    #[serde(default)]
-    use_rslora: bool,
+    use_rslora: Option<bool>,
     #[serde(default)]
     alpha_pattern: BTreeMap<String, f64>,
 }
 
 /// The settings that may be set. Any other must be null, false or empty: some change what an adapter does.
-const KNOWN: [&str; 27] = [
+const KNOWN: [&str; 24] = [
     "alpha_pattern", "auto_mapping", "bias", "corda_config", "ensure_weight_tying", "eva_config",
     "exclude_modules", "inference_mode", "init_lora_weights", "layers_pattern", "layers_to_transform",
-    "loftq_config", "lora_alpha", "lora_dropout", "lora_ga_config", "megatron_config", "megatron_core",
-    "modules_to_save", "peft_version", "qalora_group_size", "r", "rank_pattern", "runtime_config",
-    "target_modules", "task_type", "use_rslora", "arrow_config",
+    "loftq_config", "lora_alpha", "lora_dropout", "lora_ga_config", "megatron_core", "modules_to_save",
+    "peft_version", "qalora_group_size", "r", "rank_pattern", "runtime_config", "target_modules",
+    "use_rslora",
 ];
 
 /// Ways to begin that leave the model's weights as they are. Others (PiSSA, OLoRA, LoftQ, CorDA) change them.
@@ -94,14 +103,18 @@ impl Lora {
         let Some(config) = AdapterConfig::read(folder)?.filter(AdapterConfig::is_lora) else {
             return Ok(None);
         };
-        let config_path = folder.join(ADAPTER_CONFIG);
-        let settings = settings(config.others, &config_path)?;
-        let weights = ADAPTER_WEIGHTS.map(|name| folder.join(name));
-        let missing = || ModelError::MissingFile {
-            directory: folder.to_owned(),
-            missing: ADAPTER_WEIGHTS[0].to_owned(),
+        // Links lead to the files that users have.
+        let folder = &fs::canonicalize(folder.join(ADAPTER_CONFIG))
+            .ok()
+            .and_then(|path| path.parent().map(Path::to_owned))
+            .unwrap_or_else(|| folder.to_owned());
+        let settings = settings(config.others, &folder.join(ADAPTER_CONFIG))?;
+        let path = weights_of(folder)?;
+        let refused = |what: String| {
+            let supported =
+                "an adapter of this model, trained on a class of transformers with the same parts";
+            ModelError::unsupported(&path, what, supported)
         };
-        let path = weights.into_iter().find(|path| path.is_file()).ok_or_else(missing)?;
         let mut lora = Self { updates: BTreeMap::new(), tensors: BTreeMap::new() };
         let mut halves: BTreeMap<String, [Option<MappedTensor>; 2]> = BTreeMap::new();
         for (name, tensor) in weights::open_file(&path)? {
@@ -111,25 +124,69 @@ impl Lora {
             } else if inner.contains(".lora_") {
                 let what = format!("tensor {name:?}");
                 return Err(ModelError::unsupported(path, what, "LoRA of linear layers"));
+            } else if let Some(found) = named(&inner, names.clone()) {
+                lora.tensors.insert(found.to_owned(), tensor);
+            } else if is_head(&inner) {
+                lora.tensors.insert(inner, tensor);
             } else {
-                let found = named(&inner, names.clone()).map_or(inner, str::to_owned);
-                lora.tensors.insert(found, tensor);
+                return Err(refused(format!("{inner:?}, which the model does not have,")));
             }
         }
         for (module, halves) in halves {
             let weight = format!("{module}.weight");
-            let problem = |problem: String| ModelError::Weights { path: path.clone(), problem };
             let [Some(down), Some(up)] = halves else {
-                return Err(problem(format!("{module} has only one of lora_A and lora_B")));
+                let problem = format!("{module} has only one of lora_A and lora_B");
+                return Err(ModelError::Weights { path, problem });
             };
-            let found = named(&weight, names.clone());
-            let found = found.ok_or_else(|| problem(format!("the model has no {weight:?} to change")))?;
+            let found = named(&weight, names.clone()).or_else(|| named(&weight, lora.tensors.keys()));
+            let Some(found) = found.map(str::to_owned) else {
+                // A head that the files do not have: a pooler, which nobody asked for.
+                if is_head(&weight) {
+                    continue;
+                }
+                return Err(refused(format!("LoRA of {weight:?}, which the model does not have,")));
+            };
             let rank = down.layout.shape.first().copied().unwrap_or(0);
             let scale = settings.scale(&module, rank);
-            lora.updates.insert(found.to_owned(), Update { down, up, scale });
+            lora.updates.insert(found, Update { down, up, scale });
         }
         Ok(Some(lora))
     }
+}
+
+/// The file of an adapter's weights.
+fn weights_of(folder: &Path) -> Result<PathBuf, ModelError> {
+    let missing =
+        || ModelError::MissingFile { directory: folder.to_owned(), missing: ADAPTER_WEIGHTS[0].to_owned() };
+    ADAPTER_WEIGHTS.map(|name| folder.join(name)).into_iter().find(|path| path.is_file()).ok_or_else(missing)
+}
+
+/// The number of labels of the head that the adapter in a folder brings, if it brings one.
+///
+/// # Errors
+/// When the adapter's weights cannot be read.
+pub fn labels_of_adapter(folder: &Path) -> Result<Option<usize>, ModelError> {
+    if !AdapterConfig::read(folder)?.is_some_and(|adapter| adapter.is_classifier()) {
+        return Ok(None);
+    }
+    let is_output = |name: &str| {
+        ["score.weight", "classifier.weight", "classifier.out_proj.weight"]
+            .iter()
+            .any(|output| name.strip_suffix(output).is_some_and(|rest| rest.ends_with('.')))
+    };
+    let tensors = weights::open_file(&weights_of(folder)?)?;
+    let output = tensors.into_iter().find(|(name, _)| is_output(name));
+    Ok(output.and_then(|(_, tensor)| tensor.layout.shape.first().copied()))
+}
+
+/// Whether a tensor belongs to a head, which a model need not have.
+fn is_head(name: &str) -> bool {
+    HEADS.iter().any(|head| {
+        let mut places = name.match_indices(head);
+        places.any(|(start, _)| {
+            (start == 0 || name[..start].ends_with('.')) && name[start + head.len()..].starts_with('.')
+        })
+    })
 }
 
 /// The settings, if all of them are implemented.
@@ -143,7 +200,12 @@ fn settings(others: Map<String, Value>, path: &Path) -> Result<Settings, ModelEr
     let refused = others.iter().find(|(name, value)| !KNOWN.contains(&name.as_str()) && !is_unset(value));
     let begins = others.get_key_value("init_lora_weights");
     let refused = refused.or_else(|| {
-        begins.filter(|(_, kind)| kind.as_str().is_some_and(|kind| !PLAIN_BEGINNINGS.contains(&kind)))
+        let is_plain = |kind: &Value| match kind {
+            Value::String(kind) => PLAIN_BEGINNINGS.contains(&kind.as_str()),
+            Value::Bool(_) | Value::Null => true,
+            _ => false,
+        };
+        begins.filter(|(_, kind)| !is_plain(kind))
     });
     let supported = "LoRA as PEFT makes it by default, also rank-stabilized; \
                      model.merge_and_unload().save_pretrained(DIR) merges any into its model";
@@ -173,7 +235,7 @@ impl Settings {
         let own = self.alpha_pattern.keys().find(is_of).and_then(|key| self.alpha_pattern.get(key));
         let alpha = own.copied().unwrap_or(self.lora_alpha);
         let rank = rank as f64;
-        (alpha / if self.use_rslora { rank.sqrt() } else { rank }) as f32
+        (alpha / if self.use_rslora.unwrap_or(false) { rank.sqrt() } else { rank }) as f32
     }
 }
 
@@ -184,12 +246,15 @@ fn half_of(name: &str) -> Option<(&str, usize)> {
 }
 
 /// The model's tensor of that name. The adapter may have been trained on a class with other prefixes than
-/// the files.
-fn named<'a>(name: &str, mut names: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+/// the files, and old files call the weight and the bias of a norm gamma and beta.
+fn named<'a>(name: &str, names: impl Iterator<Item = &'a String> + Clone) -> Option<&'a str> {
     let ends = |long: &str, short: &str| {
         long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    names.find(|known| ends(known, name) || ends(name, known)).map(String::as_str)
+    let of = |name: &str| names.clone().find(|known| ends(known, name) || ends(name, known));
+    let old = [(".weight", ".gamma"), (".bias", ".beta")];
+    let old = || old.iter().find_map(|(new, old)| of(&format!("{}{old}", name.strip_suffix(new)?)));
+    of(name).or_else(old).map(String::as_str)
 }
 
 impl Update {
@@ -204,12 +269,21 @@ impl Update {
             ));
         }
         let mut values = weight.values().to_vec();
-        for (row, factors) in values.chunks_exact_mut(inputs).zip(up.values().chunks_exact(rank)) {
-            for (factor, line) in factors.iter().zip(down.values().chunks_exact(inputs)) {
-                let factor = factor * self.scale;
-                row.iter_mut().zip(line).for_each(|(sum, x)| *sum += factor * x);
+        let add = |rows: &mut [f32], up: &[f32]| {
+            for (row, factors) in rows.chunks_exact_mut(inputs).zip(up.chunks_exact(rank)) {
+                for (factor, line) in factors.iter().zip(down.values().chunks_exact(inputs)) {
+                    let factor = factor * self.scale;
+                    row.iter_mut().zip(line).for_each(|(sum, x)| *sum += factor * x);
+                }
             }
-        }
+        };
+        // A model of 7 billion weights takes 4e11 multiply-adds at rank 64.
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let rows = outputs.div_ceil(threads).max(1);
+        thread::scope(|scope| {
+            let parts = values.chunks_mut(rows * inputs).zip(up.values().chunks(rows * rank));
+            parts.for_each(|(part, up)| drop(scope.spawn(move || add(part, up))));
+        });
         Tensor::new(weight.shape().to_vec(), values).map_err(|error| error.to_string())
     }
 

@@ -27,11 +27,13 @@ pub struct Parameters {
     prefix: String,
     /// What is added to some of the tensors.
     lora: Option<Lora>,
+    /// The full names of the tensors that an adapter has put in the place of the model's.
+    replaced: BTreeSet<String>,
 }
 
 /// The heads that transformers' classes for pretraining and for other tasks have next to the encoder, or, as
 /// the pooler, in it; and T5's decoder and second copy of the word embeddings.
-const HEADS: [&str; 20] = [
+pub(crate) const HEADS: [&str; 20] = [
     "classifier", "cls", "decoder", "discriminator_predictions", "encoder.embed_tokens", "generator_lm_head",
     "generator_predictions", "head.dense", "head.norm", "lm_head", "pooler", "pre_classifier", "predictions",
     "qa_classifier", "qa_outputs", "score", "seq_relationship", "vocab_layer_norm", "vocab_projector",
@@ -75,7 +77,14 @@ impl Parameters {
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
         let (origin, tensors) = weights::open(folder)?;
         let tensors = tensors.into_iter().map(|(name, tensor)| (name, Source::File(tensor))).collect();
-        Ok(Self { origin, tensors, taken: RefCell::default(), prefix: String::new(), lora: None })
+        Ok(Self {
+            origin,
+            tensors,
+            taken: RefCell::default(),
+            prefix: String::new(),
+            lora: None,
+            replaced: BTreeSet::new(),
+        })
     }
 
     /// Opens one file of weights.
@@ -91,6 +100,7 @@ impl Parameters {
             taken: RefCell::default(),
             prefix: String::new(),
             lora: None,
+            replaced: BTreeSet::new(),
         })
     }
 
@@ -101,6 +111,7 @@ impl Parameters {
     pub fn with_lora(mut self, folder: &Path) -> Result<Self, ModelError> {
         self.lora = Lora::open(folder, self.tensors.keys())?;
         if let Some(lora) = &mut self.lora {
+            self.replaced = lora.tensors.keys().cloned().collect();
             let others = std::mem::take(&mut lora.tensors).into_iter();
             self.tensors.extend(others.map(|(name, tensor)| (name, Source::File(tensor))));
         }
@@ -113,7 +124,14 @@ impl Parameters {
         tensors: impl IntoIterator<Item = (String, Tensor)>,
     ) -> Self {
         let tensors = tensors.into_iter().map(|(name, tensor)| (name, Source::Memory(tensor))).collect();
-        Self { origin: origin.into(), tensors, taken: RefCell::default(), prefix: String::new(), lora: None }
+        Self {
+            origin: origin.into(),
+            tensors,
+            taken: RefCell::default(),
+            prefix: String::new(),
+            lora: None,
+            replaced: BTreeSet::new(),
+        }
     }
 
     /// Finds the prefix by a tensor that every model of the architecture has.
@@ -140,6 +158,13 @@ impl Parameters {
         let inner = self.prefix.strip_suffix('.').unwrap_or_default();
         self.prefix = inner.rfind('.').map_or_else(String::new, |end| inner[..=end].to_owned());
         self
+    }
+
+    /// Whether an adapter has replaced this tensor or changes it.
+    pub fn is_adapted(&self, name: &str) -> bool {
+        let name = self.full_name(name);
+        self.replaced.contains(&name)
+            || self.lora.as_ref().is_some_and(|lora| lora.updates.contains_key(&name))
     }
 
     /// Whether there is a tensor of this name.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
-use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_json, read_route, required_json};
+use toller_checkpoint::{
+    ADAPTER_CONFIG, AdapterConfig, Fingerprint, ModelError, ModelType, read_json, read_route, required_json,
+};
 use toller_ir::{Role, UnknownName};
 use toller_nn::Pooling;
 use toller_tokenizer::{ChatSettings, ChatTemplate, Tokenizer, TokenizerConfig, TokenizerError};
@@ -249,6 +251,12 @@ impl Layout {
                     return Err(ModelError::unsupported(path, what, supported).into());
                 }
             }
+        }
+        let is_inside = layout.transformer != directory;
+        if is_inside && AdapterConfig::read(directory)?.is_some_and(|adapter| adapter.is_lora()) {
+            let what = "an adapter next to a model whose transformer is in a folder of its own";
+            let supported = "an adapter in the folder of the transformer";
+            return Err(ModelError::unsupported(directory.join(ADAPTER_CONFIG), what, supported).into());
         }
         let mut sentence_bert = SentenceBertConfig::default();
         for name in SENTENCE_BERT_CONFIGS {

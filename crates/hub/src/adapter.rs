@@ -8,18 +8,25 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use toller_checkpoint::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, AdapterConfig};
+use toller_checkpoint::{
+    ADAPTER_CONFIG, AdapterConfig, KnownModel, ModelError, TOKENIZER_FILES, choose_weights, read_route,
+};
 use toller_files::{FileError, names_in};
 
 use crate::model::find;
 use crate::{OnEvent, ResolveError, ResolveOptions, directory};
 
-/// Whether a directory has an adapter and no model.
-pub(crate) fn is_alone(directory: &Path) -> bool {
-    directory.join(ADAPTER_CONFIG).is_file() && !directory.join("config.json").is_file()
+/// Whether a directory has an adapter and no weights of a model.
+pub(crate) fn is_alone(directory: &Path) -> Result<bool, FileError> {
+    if !directory.join(ADAPTER_CONFIG).is_file() {
+        return Ok(false);
+    }
+    let names = names_in(directory)?;
+    Ok(choose_weights(&names.iter().map(String::as_str).collect::<Vec<_>>()).is_empty())
 }
 
-/// The directory of the adapter in `adapter` and its model, which is found like any other.
+/// The directory of the adapter in `adapter` and its model, which is found like any other; and what is known of
+/// the model.
 ///
 /// # Errors
 /// When it is no adapter of LoRA, names no model, or the model cannot be found.
@@ -27,11 +34,11 @@ pub(crate) fn with_base(
     adapter: &Path,
     options: &ResolveOptions,
     on_event: &mut OnEvent<'_>,
-) -> Result<PathBuf, ResolveError> {
+) -> Result<(PathBuf, Option<Box<KnownModel>>), ResolveError> {
     let alone = || ResolveError::Adapter { directory: adapter.to_owned() };
     let config = AdapterConfig::read(adapter)?.filter(AdapterConfig::is_lora).ok_or_else(alone)?;
     let base = config.base_model_name_or_path.filter(|name| !name.is_empty()).ok_or_else(alone)?;
-    let name = match config.revision {
+    let name = match config.revision.filter(|revision| revision != "main") {
         Some(revision) if !Path::new(&base).is_dir() => format!("{base}@{revision}"),
         _ => base,
     };
@@ -39,9 +46,9 @@ pub(crate) fn with_base(
     let beside = adapter.join(&name);
     let name =
         if !Path::new(&name).is_dir() && beside.is_dir() { beside.display().to_string() } else { name };
-    let model = find(&name, options, on_event).and_then(|model| match is_alone(&model.directory) {
-        false => Ok(model),
-        true => Err(ResolveError::Adapter { directory: model.directory }),
+    let model = find(&name, options, on_event).and_then(|model| {
+        check_base(&model.directory)?;
+        Ok(model)
     });
     let model = model.map_err(|error| {
         let (adapter, cause) = (adapter.to_owned(), Box::new(error));
@@ -49,27 +56,58 @@ pub(crate) fn with_base(
     })?;
     let composed = link(&links(adapter, &model.directory)?, &options.toller_cache.join("adapters"))?;
     directory::check(&composed)?;
-    Ok(composed)
+    Ok((composed, model.known()))
+}
+
+/// Refuses what cannot be the model of an adapter.
+fn check_base(model: &Path) -> Result<(), ResolveError> {
+    let config = model.join(ADAPTER_CONFIG);
+    if config.is_file() {
+        let what = "an adapter of an adapter";
+        return Err(ModelError::unsupported(config, what, "an adapter of a whole model").into());
+    }
+    let modules = read_route(model, None)?.unwrap_or_default();
+    let is_inside = modules.first().is_some_and(|module| !module.path.is_empty());
+    if is_inside || !model.join("config.json").is_file() {
+        let what = "an adapter of a model whose transformer is in a folder of its own";
+        let supported = "models with config.json and weights in their directory itself";
+        return Err(ModelError::unsupported(model, what, supported).into());
+    }
+    Ok(())
 }
 
 /// The names of the composed directory, and what they lead to: the files of the adapter, and those of the
 /// model that it does not have.
 fn links(adapter: &Path, model: &Path) -> Result<BTreeMap<String, PathBuf>, ResolveError> {
-    if model.join(ADAPTER_CONFIG).is_file() {
-        return Err(ResolveError::Adapter { directory: model.to_owned() });
-    }
+    let own = names_in(adapter)?;
+    let has_tokenizer = TOKENIZER_FILES.iter().any(|file| own.iter().any(|name| name == file));
     let mut links = BTreeMap::new();
-    for folder in [model, adapter] {
+    for (folder, is_adapter) in [(model, false), (adapter, true)] {
+        let names = names_in(folder)?;
         let folder = fs::canonicalize(folder).map_err(FileError::on("find", folder))?;
-        links.extend(names_in(&folder)?.into_iter().map(|name| (name.clone(), folder.join(name))));
-    }
-    // Checkpoints of a training lie inside the directory of its end.
-    links.retain(|name, _| !name.starts_with('.') && !name.starts_with("checkpoint-"));
-    if !ADAPTER_WEIGHTS.iter().any(|name| links.contains_key(*name)) {
-        let missing = vec![ADAPTER_WEIGHTS[0].to_owned()];
-        return Err(ResolveError::Incomplete { directory: adapter.to_owned(), missing });
+        let is_taken = |name: &String| match is_adapter {
+            // The configuration is the model's. Checkpoints of a training lie inside the directory of its end.
+            true => name != "config.json" && !name.starts_with("checkpoint-"),
+            false => !(has_tokenizer && OF_TOKENIZERS.contains(&name.as_str())) && !is_about_model(name),
+        };
+        let names = names.into_iter().filter(|name| !name.starts_with('.')).filter(is_taken);
+        links.extend(names.map(|name| (name.clone(), folder.join(name))));
     }
     Ok(links)
+}
+
+/// The files of a tokenizer and of its chat template.
+const OF_TOKENIZERS: [&str; 10] = [
+    "added_tokens.json", "chat_template.jinja", "merges.txt", "sentencepiece.bpe.model",
+    "special_tokens_map.json", "spiece.model", "tokenizer.json", "tokenizer_config.json", "vocab.json",
+    "vocab.txt",
+];
+
+/// Whether a file says something of the model that an adapter changes: its README, what it should give.
+fn is_about_model(name: &str) -> bool {
+    ["README", "expected", "run.json", "log.jsonl", "evaluations.jsonl", "training.svg"]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// A directory inside `cache` with these links. Its name follows from them, so it never changes.

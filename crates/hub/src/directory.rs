@@ -7,11 +7,12 @@ use std::fs;
 use std::path::Path;
 
 use toller_checkpoint::{
-    AdapterConfig, ShardIndex, TOKENIZER_FILES, TOWERS, choose_weights, is_index, read_route,
+    ADAPTER_WEIGHTS, AdapterConfig, ShardIndex, TOKENIZER_FILES, TOWERS, choose_weights, is_index, read_route,
 };
 use toller_files::FileError;
 
 use crate::ResolveError;
+use crate::adapter::is_alone;
 
 /// What a directory holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,11 +60,17 @@ pub(crate) fn check(directory: &Path) -> Result<Found, ResolveError> {
     if missing.is_empty() {
         return Ok(Found::Model);
     }
-    let is_alone = missing.iter().any(|name| name == "config.json");
-    if let Some(adapter) = AdapterConfig::read(directory)?.filter(|_| is_alone) {
-        let names_its_base = adapter.is_lora() && adapter.base_model_name_or_path.is_some();
-        let alone = || ResolveError::Adapter { directory: directory.to_owned() };
-        return names_its_base.then_some(Found::Adapter).ok_or_else(alone);
+    if is_alone(directory)? {
+        let adapter = AdapterConfig::read(directory)?;
+        let names_its_base =
+            adapter.is_some_and(|adapter| adapter.is_lora() && adapter.base_model_name_or_path.is_some());
+        if !names_its_base {
+            return Err(ResolveError::Adapter { directory: directory.to_owned() });
+        }
+        if ADAPTER_WEIGHTS.iter().any(|name| directory.join(name).is_file()) {
+            return Ok(Found::Adapter);
+        }
+        missing = vec![ADAPTER_WEIGHTS[0].to_owned()];
     }
     Err(ResolveError::Incomplete { directory: directory.to_owned(), missing })
 }

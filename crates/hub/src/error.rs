@@ -182,9 +182,13 @@ impl Explain for ResolveError {
                  with the tokenizer next to it"
                     .into()
             }
-            Self::BaseOfAdapter { adapter, .. } => {
+            Self::BaseOfAdapter { adapter, cause } => {
                 let config = adapter.join(ADAPTER_CONFIG);
-                format!("base_model_name_or_path in {} names it; correct the name there", config.display()).into()
+                let place = format!("base_model_name_or_path in {} names it", config.display());
+                match cause.remedy() {
+                    Some(remedy) => remedy.and(format!("; {place}")),
+                    None => place.into(),
+                }
             }
             Self::Checksum { path, .. } => {
                 format!("delete {} and run the same command again", parent(path)).into()

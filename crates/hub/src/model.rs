@@ -21,6 +21,8 @@ pub struct ModelSource {
     pub directory: PathBuf,
     /// Where the files come from.
     pub origin: Origin,
+    /// What is known of the model that an adapter changes.
+    known_base: Option<Box<KnownModel>>,
 }
 
 impl ModelSource {
@@ -29,7 +31,7 @@ impl ModelSource {
     pub fn known(&self) -> Option<Box<KnownModel>> {
         match &self.origin {
             Origin::Known(known) | Origin::Hub { known: Some(known), .. } => Some(known.clone()),
-            Origin::Directory | Origin::Hub { known: None, .. } => None,
+            Origin::Directory | Origin::Hub { known: None, .. } => self.known_base.clone(),
         }
     }
 }
@@ -68,11 +70,11 @@ pub fn resolve_model(
     on_event: &mut OnEvent<'_>,
 ) -> Result<ModelSource, ResolveError> {
     let found = find(name, options, on_event)?;
-    if !adapter::is_alone(&found.directory) {
+    if !adapter::is_alone(&found.directory)? {
         return Ok(found);
     }
-    let directory = adapter::with_base(&found.directory, options, on_event)?;
-    Ok(ModelSource { directory, ..found })
+    let (directory, known_base) = adapter::with_base(&found.directory, options, on_event)?;
+    Ok(ModelSource { directory, known_base, ..found })
 }
 
 /// The same without the model that an adapter changes.
@@ -85,7 +87,11 @@ pub(crate) fn find(
     let found = match fs::metadata(path) {
         Ok(found) if found.is_dir() => {
             directory::check(path)?;
-            return Ok(ModelSource { directory: path.to_owned(), origin: Origin::Directory });
+            return Ok(ModelSource {
+                directory: path.to_owned(),
+                origin: Origin::Directory,
+                known_base: None,
+            });
         }
         Ok(_) => return Err(ResolveError::IsAFile(path.to_owned())),
         // Somebody else's directory is closed, and may be there.
@@ -97,7 +103,7 @@ pub(crate) fn find(
     if let Some(model) = known::find(name)? {
         let directory = known::fetch(&model, options, &mut looked, on_event)
             .map_err(|error| not_found(name, looked, error))?;
-        return Ok(ModelSource { directory, origin: Origin::Known(Box::new(model)) });
+        return Ok(ModelSource { directory, origin: Origin::Known(Box::new(model)), known_base: None });
     }
     let near = known::nearest(name);
     let found = match near.is_empty() {
@@ -112,7 +118,7 @@ pub(crate) fn find(
                 .map_err(|error| not_found(name, looked, error))?;
             let known = known::of_repo(&repo.id)?.map(Box::new);
             let origin = Origin::Hub { id: repo.id, commit: snapshot.commit, known };
-            Ok(ModelSource { directory: snapshot.directory, origin })
+            Ok(ModelSource { directory: snapshot.directory, origin, known_base: None })
         }
         Err(reason) => {
             looked.push(Looked { place: THE_HUB.to_owned(), found: format!("not asked: {reason}") });
@@ -127,7 +133,9 @@ pub(crate) fn find(
 /// When files are missing, also those of the model that an adapter changes.
 pub fn resolve_directory(directory: &Path) -> Result<ModelSource, ResolveError> {
     match directory::check(directory)? {
-        Found::Model => Ok(ModelSource { directory: directory.to_owned(), origin: Origin::Directory }),
+        Found::Model => {
+            Ok(ModelSource { directory: directory.to_owned(), origin: Origin::Directory, known_base: None })
+        }
         Found::Adapter => Err(ResolveError::Adapter { directory: directory.to_owned() }),
     }
 }

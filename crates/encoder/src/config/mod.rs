@@ -15,7 +15,7 @@ mod t5;
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_checkpoint::{Fingerprint, ModelError, ModelType, read_text};
+use toller_checkpoint::{AdapterConfig, Fingerprint, ModelError, ModelType, read_text};
 use toller_ir::in_words_of_json;
 use toller_nn::{Activation, AttentionParameters, NormPlacement};
 
@@ -274,7 +274,8 @@ impl TransformerConfig {
     /// Reads `config.json`.
     pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
         let text = read_text(path)?;
-        Self::parse(&text).map_err(|refusal| {
+        let adapter = path.parent().map(AdapterConfig::read).transpose()?.flatten();
+        let mut config = Self::parse(&text).map_err(|refusal| {
             EncoderError::from(match refusal {
                 Refusal::Unsupported(what) => {
                     let known = ModelType::NAMES.join(", ");
@@ -288,7 +289,12 @@ impl TransformerConfig {
                 }
                 Refusal::Invalid(problem) => ModelError::Config { path: path.to_owned(), problem },
             })
-        })
+        })?;
+        // An adapter may make a classifier of a language model.
+        if adapter.is_some_and(|adapter| adapter.is_classifier()) {
+            (config.is_classifier, config.is_language_model, config.classifies_tokens) = (true, false, false);
+        }
+        Ok(config)
     }
 
     fn parse(text: &str) -> Result<Self, Refusal> {

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor, required_json};
+use toller_checkpoint::{ADAPTER_CONFIG, Fingerprint, ModelError, Parameters, Tensor, required_json};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
 use toller_tokenizer::Tokenizer;
 
@@ -87,6 +87,12 @@ impl AnswerHead {
         let (prefix, unexpected_tensors) = (parameters.prefix().to_owned(), parameters.unexpected());
         let Raw { tie_word_embeddings } = required_json(&folder.join("config.json"))?;
         let embeddings = format!("{}.weight", config.names.words);
+        if tie_word_embeddings && parameters.is_adapted(&embeddings) {
+            let what =
+                "answers of a model whose adapter changes the word embeddings, which are its output, too,";
+            let supported = "adapters of other layers; model.merge_and_unload().save_pretrained(DIR)";
+            return Err(ModelError::unsupported(folder.join(ADAPTER_CONFIG), what, supported).into());
+        }
         let tied = tie_word_embeddings.then(|| parameters.rows(&embeddings, shape, &answers)).transpose()?;
         let outside = parameters.outside();
         let rows = match tied.filter(|_| !outside.has(OUTPUT)) {

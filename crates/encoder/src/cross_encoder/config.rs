@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use toller_checkpoint::{ModelError, required_json};
+use toller_checkpoint::{ModelError, labels_of_adapter, required_json};
 use toller_nn::{Activation, Pooling};
 
 use crate::EncoderError;
@@ -54,9 +54,12 @@ impl ClassifierConfig {
             Some(names) => by_number(names)
                 .ok_or_else(|| problem("id2label does not number its labels from 0".to_owned()))?,
             // The default of transformers.
-            None => (0..raw.num_labels.unwrap_or(2).min(u16::MAX.into()))
-                .map(|label| format!("LABEL_{label}"))
-                .collect(),
+            None => numbered(raw.num_labels.unwrap_or(2).min(u16::MAX.into())),
+        };
+        let adapted = path.parent().map(labels_of_adapter).transpose()?.flatten();
+        let labels = match adapted.filter(|count| *count != labels.len()) {
+            Some(count) => numbered(count),
+            None => labels,
         };
         if labels.is_empty() {
             return Err(problem("a classifier without labels".to_owned()).into());
@@ -87,9 +90,13 @@ impl ClassifierConfig {
 impl ClassifierConfig {
     /// The same for a new classifier with `count` labels, which have the names of transformers.
     pub(super) fn with_new_labels(self, count: usize) -> Self {
-        let labels = (0..count).map(|label| format!("LABEL_{label}")).collect();
-        Self { labels, activation_class: None, ..self }
+        Self { labels: numbered(count), activation_class: None, ..self }
     }
+}
+
+/// The names that transformers gives to labels without names.
+fn numbered(count: usize) -> Vec<String> {
+    (0..count).map(|label| format!("LABEL_{label}")).collect()
 }
 
 /// The names in the order of their numbers, which must be 0, 1, 2, ...

@@ -35,6 +35,16 @@ pub(crate) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Vec<T> {
     lines
 }
 
+/// Gives tensors of a file other names.
+pub(crate) fn rename_tensors(path: &Path, from: &str, to: &str) {
+    let bytes = fs::read(path).unwrap();
+    let (length, rest) = bytes.split_at(8);
+    let length = u64::from_le_bytes(length.try_into().unwrap()) as usize;
+    let header = std::str::from_utf8(&rest[..length]).unwrap().replace(from, to);
+    let renamed = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &rest[length..]].concat();
+    fs::write(path, renamed).unwrap();
+}
+
 /// The length of the difference, as a share of the expected vector's length.
 pub(crate) fn relative_error(got: &[f32], expected: &[f64]) -> f64 {
     assert_eq!(got.len(), expected.len());

@@ -1,14 +1,13 @@
 //! Configurations: forms that mean the same, and what is refused.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toller_checkpoint::Parameters;
 use toller_encoder::{DualEncoder, LoadOptions, Role, TextPooling};
 use toller_ir::Explain;
 
-use crate::common::{Case, Copy, check, lines};
+use crate::common::{Case, Copy, check, lines, rename_tensors};
 
 fn fixture(name: &str) -> PathBuf {
     toller_testing::repository("tests/fixtures/models").join(name)
@@ -66,7 +65,7 @@ fn either_name_of_t5s_words_will_do() {
     let cases: Vec<&Case> = cases.iter().collect();
     let (usual, other) = ("shared.weight", "encoder.embed_tokens.weight");
     let alone = copy_of("t5");
-    rename_tensor(&alone.path().join("model.safetensors"), usual, other);
+    rename_tensors(&alone.path().join("model.safetensors"), usual, other);
     let shape = [51, 20];
     let words = Parameters::open(&fixture("t5")).unwrap().get(usual, &shape).unwrap();
     let both =
@@ -76,16 +75,6 @@ fn either_name_of_t5s_words_will_do() {
         assert!(encoder.unexpected_tensors().is_empty(), "{:?}", encoder.unexpected_tensors());
         check(encoder.tower(Role::Passage), &cases, 1e-5, |case| &case.embedding);
     }
-}
-
-/// Gives a tensor of a file another name.
-fn rename_tensor(path: &Path, from: &str, to: &str) {
-    let bytes = fs::read(path).unwrap();
-    let (length, rest) = bytes.split_at(8);
-    let length = u64::from_le_bytes(length.try_into().unwrap()) as usize;
-    let header = std::str::from_utf8(&rest[..length]).unwrap().replace(from, to);
-    let renamed = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &rest[length..]].concat();
-    fs::write(path, renamed).unwrap();
 }
 
 /// Nothing depends on T5's length: its configuration only says what is usual.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
 use toller_ir::Explain;
 
-use crate::common::{Case, Copy, check, lines, relative_error};
+use crate::common::{Case, Copy, check, lines, relative_error, rename_tensors};
 
 fn fixture(name: &str) -> PathBuf {
     toller_testing::repository("tests/fixtures").join(name)
@@ -93,6 +93,39 @@ fn scores_are_those_of_peft() {
     }
 }
 
+/// The base says nothing of labels, and is a language model: the adapter makes a classifier of it.
+#[test]
+fn an_adapter_may_make_a_classifier_of_a_language_model() {
+    let copy = adapted("cross-encoders/qwen3", "reranker").edit("config.json", |config| {
+        config["architectures"] = json!(["Qwen3ForCausalLM"]);
+        drop(config.as_object_mut().unwrap().remove("id2label"));
+        drop(config.as_object_mut().unwrap().remove("label2id"));
+    });
+    assert!(CrossEncoder::is_in(copy.path()).unwrap());
+    let model = CrossEncoder::load(copy.path(), &CrossEncoderOptions::default()).unwrap();
+    let whole = adapted("cross-encoders/qwen3", "reranker");
+    let expected = CrossEncoder::load(whole.path(), &CrossEncoderOptions::default()).unwrap();
+    let score = |model: &CrossEncoder| {
+        let tokens = model.tokenize_pair("who", "the city").unwrap();
+        model.logits(&[tokens]).unwrap()
+    };
+    assert_eq!(score(&model), score(&expected));
+}
+
+/// Old files call the weight and the bias of a norm gamma and beta.
+#[test]
+fn old_names_of_norms_are_found() {
+    let copy = adapted("models/bert-pooler", "bert");
+    let path = copy.path().join("model.safetensors");
+    for (new, old) in [("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")] {
+        rename_tensors(&path, new, old);
+    }
+    let whole = adapted("models/bert-pooler", "bert");
+    let prints =
+        [copy, whole].map(|copy| DualEncoder::load(copy.path(), &mean()).unwrap().fingerprint().to_owned());
+    assert_eq!(prints[0], prints[1]);
+}
+
 #[test]
 fn what_changes_an_adapter_otherwise_is_refused() {
     for (key, value, named) in [
@@ -100,6 +133,8 @@ fn what_changes_an_adapter_otherwise_is_refused() {
         ("init_lora_weights", json!("pissa"), "init_lora_weights \"pissa\""),
         ("something_new", json!({"a": 1}), "something_new"),
         ("alpha_pattern", json!({"^layers.*": 2}), "alpha_pattern"),
+        ("init_lora_weights", json!(["x"]), "init_lora_weights"),
+        ("arrow_config", json!({"a": 1}), "arrow_config"),
         ("lora_alpha", Value::Null, "expected a number"),
     ] {
         let copy = adapted("models/qwen3", "qwen3").set("adapter_config.json", key, value);
@@ -108,7 +143,7 @@ fn what_changes_an_adapter_otherwise_is_refused() {
         assert!(error.to_string().contains("adapter_config.json"), "{error}");
     }
     let error = adapted("models/distilbert", "bert").error(&mean());
-    assert!(error.to_string().contains("the model has no"), "{error}");
+    assert!(error.to_string().contains("which the model does not have"), "{error}");
     let error = adapted("models/llama", "qwen3").error(&mean());
     assert!(error.to_string().contains("LoRA of shapes"), "{error}");
     let copy = adapted("models/qwen3", "qwen3");

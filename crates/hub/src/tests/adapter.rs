@@ -61,6 +61,47 @@ fn an_adapter_brings_its_model() {
     assert_eq!(fs::read_dir(options.toller_cache.join("adapters")).unwrap().count(), 1);
 }
 
+/// Tokenizer files of two models do not go together, and what is said of the model is not said of the adapter.
+#[test]
+fn the_adapters_tokenizer_takes_the_place_of_the_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, adapter) = (folder.path().join("model"), folder.path().join("adapter"));
+    write_model(&model);
+    write(&model, &[("chat_template.jinja", ""), ("expected.jsonl", ""), ("README.md", "")]);
+    write_adapter(&adapter, "../model");
+    fs::rename(adapter.join("tokenizer.json"), adapter.join("vocab.txt")).unwrap();
+    write(&adapter, &[("config.json", "other")]);
+    let source = resolve(adapter.to_str().unwrap(), &options(folder.path(), NOWHERE)).0.unwrap();
+    let has = |name: &str| source.directory.join(name).is_file();
+    assert!(has("vocab.txt"));
+    for name in ["tokenizer.json", "chat_template.jinja", "expected.jsonl", "README.md"] {
+        assert!(!has(name), "{name}");
+    }
+    assert_eq!(fs::read_to_string(source.directory.join("config.json")).unwrap(), "{}");
+}
+
+#[test]
+fn what_cannot_be_the_model_of_an_adapter_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(folder.path(), NOWHERE);
+    let (model, adapter) = (folder.path().join("model"), folder.path().join("adapter"));
+    write_adapter(&adapter, "../model");
+    let error = || resolve(adapter.to_str().unwrap(), &options).0.unwrap_err();
+    // A transformer in a folder of its own.
+    write_model(&model.join("0_Transformer"));
+    let modules = r#"[{"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]"#;
+    write(&model, &[("modules.json", modules)]);
+    assert!(error().to_string().contains("in a folder of its own"), "{}", error());
+    fs::remove_dir_all(&model).unwrap();
+    // A model that has an adapter of its own.
+    write_model(&model);
+    write_adapter(&model, "x");
+    assert!(error().to_string().contains("an adapter of an adapter"), "{}", error());
+    // The adapter's weights.
+    fs::remove_file(adapter.join("adapter_model.safetensors")).unwrap();
+    assert!(error().to_string().ends_with("has no adapter_model.safetensors"), "{}", error());
+}
+
 #[test]
 fn an_adapter_without_its_model_is_an_error() {
     let folder = tempfile::tempdir().unwrap();

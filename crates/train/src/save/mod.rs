@@ -186,7 +186,9 @@ fn save_tower(root: &Path, transformer: &Path, weights: &Weights, output: &Path)
     for (folder, changed) in folders {
         let inside = folder.strip_prefix(root).unwrap_or(Path::new(""));
         let target = output.join(inside);
-        Parameters::open(folder)?.write_changed(&target.join("model.safetensors"), &changed)?;
+        Parameters::open(folder)?
+            .with_lora(folder)?
+            .write_changed(&target.join("model.safetensors"), &changed)?;
     }
     change_config(&output.join(inside).join(CONFIG), |_| ())
 }
