@@ -59,7 +59,7 @@ fn analyzer(
     let Some(model) = name.strip_prefix(WORD_PIECE) else {
         return Analyzer::by_name(name).map_err(|source| EngineError::Analyzer(AnalyzerError(source)));
     };
-    let ModelSource { directory, origin } = resolve(model)?;
+    let ModelSource { directory, origin, .. } = resolve(model)?;
     let pieces = Arc::new(WordPieces::load(&directory)?);
     Ok(match origin {
         Origin::Directory => {
