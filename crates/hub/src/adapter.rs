@@ -25,8 +25,8 @@ pub(crate) fn is_alone(directory: &Path) -> Result<bool, FileError> {
     Ok(choose_weights(&names.iter().map(String::as_str).collect::<Vec<_>>()).is_empty())
 }
 
-/// The directory of the adapter in `adapter` and its model, which is found like any other; and what is known of
-/// the model.
+/// The directory of the adapter in `adapter` and its model, which is found like any other; and what is known
+/// of the model.
 ///
 /// # Errors
 /// When it is no adapter of LoRA, names no model, or the model cannot be found.
@@ -86,7 +86,7 @@ fn links(adapter: &Path, model: &Path) -> Result<BTreeMap<String, PathBuf>, Reso
         let names = names_in(folder)?;
         let folder = fs::canonicalize(folder).map_err(FileError::on("find", folder))?;
         let is_taken = |name: &String| match is_adapter {
-            // The configuration is the model's. Checkpoints of a training lie inside the directory of its end.
+            // The configuration is the model's. Checkpoints lie inside the directory of a training's end.
             true => name != "config.json" && !name.starts_with("checkpoint-"),
             false => !(has_tokenizer && OF_TOKENIZERS.contains(&name.as_str())) && !is_about_model(name),
         };

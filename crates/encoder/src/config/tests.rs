@@ -61,7 +61,7 @@ fn names_of_another_architecture_mean_nothing() {
 #[test]
 fn what_cannot_be_run_is_named() {
     for (key, value, named) in [
-        ("model_type", json!("gemma3_text"), "gemma3_text"),
+        ("model_type", json!("gemma2"), "gemma2"),
         ("model_type", Value::Null, "model_type"),
         ("position_embedding_type", json!("relative_key"), "relative_key"),
         ("hidden_act", json!("mish"), "mish"),

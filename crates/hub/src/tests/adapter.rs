@@ -61,7 +61,8 @@ fn an_adapter_brings_its_model() {
     assert_eq!(fs::read_dir(options.toller_cache.join("adapters")).unwrap().count(), 1);
 }
 
-/// Tokenizer files of two models do not go together, and what is said of the model is not said of the adapter.
+/// Tokenizer files of two models do not go together, and what is said of the model is not said of the
+/// adapter.
 #[test]
 fn the_adapters_tokenizer_takes_the_place_of_the_models() {
     let folder = tempfile::tempdir().unwrap();
