@@ -88,7 +88,7 @@ fn links(adapter: &Path, model: &Path) -> Result<BTreeMap<String, PathBuf>, Reso
         let is_taken = |name: &String| match is_adapter {
             // The configuration is the model's. Checkpoints lie inside the directory of a training's end.
             true => name != "config.json" && !name.starts_with("checkpoint-"),
-            false => !(has_tokenizer && OF_TOKENIZERS.contains(&name.as_str())) && !is_about_model(name),
+            false => !(is_about_model(name) || (has_tokenizer && is_of_tokenizer(name))),
         };
         let names = names.into_iter().filter(|name| !name.starts_with('.')).filter(is_taken);
         links.extend(names.map(|name| (name.clone(), folder.join(name))));
@@ -96,12 +96,15 @@ fn links(adapter: &Path, model: &Path) -> Result<BTreeMap<String, PathBuf>, Reso
     Ok(links)
 }
 
-/// The files of a tokenizer and of its chat template.
-const OF_TOKENIZERS: [&str; 10] = [
-    "added_tokens.json", "chat_template.jinja", "merges.txt", "sentencepiece.bpe.model",
-    "special_tokens_map.json", "spiece.model", "tokenizer.json", "tokenizer_config.json", "vocab.json",
-    "vocab.txt",
-];
+/// Whether a file belongs to a tokenizer or its chat template.
+fn is_of_tokenizer(name: &str) -> bool {
+    [
+        "added_tokens.json", "chat_template.jinja", "merges.txt", "sentencepiece.bpe.model",
+        "special_tokens_map.json", "spiece.model", "tokenizer.json", "tokenizer_config.json", "vocab.json",
+        "vocab.txt",
+    ]
+    .contains(&name)
+}
 
 /// Whether a file says something of the model that an adapter changes: its README, what it should give.
 fn is_about_model(name: &str) -> bool {
