@@ -103,13 +103,8 @@ impl Lora {
         let Some(config) = AdapterConfig::read(folder)?.filter(AdapterConfig::is_lora) else {
             return Ok(None);
         };
-        // Links lead to the files that users have.
-        let folder = &fs::canonicalize(folder.join(ADAPTER_CONFIG))
-            .ok()
-            .and_then(|path| path.parent().map(Path::to_owned))
-            .unwrap_or_else(|| folder.to_owned());
-        let settings = settings(config.others, &folder.join(ADAPTER_CONFIG))?;
-        let path = weights_of(folder)?;
+        let settings = settings(config.others, &own(folder.join(ADAPTER_CONFIG)))?;
+        let path = own(weights_of(folder)?);
         let refused = |what: String| {
             let supported =
                 "an adapter of this model, trained on a class of transformers with the same parts";
@@ -152,6 +147,12 @@ impl Lora {
         }
         Ok(Some(lora))
     }
+}
+
+/// The file that the user has, if this is an absolute link to it. The hub's cache has relative links, to
+/// files whose names say nothing.
+fn own(path: PathBuf) -> PathBuf {
+    fs::read_link(&path).ok().filter(|target| target.is_absolute()).unwrap_or(path)
 }
 
 /// The file of an adapter's weights.
@@ -263,7 +264,7 @@ impl Update {
         let (down, up) = (self.down.to_f32()?, self.up.to_f32()?);
         let ([outputs, inputs], [rank, columns], [rows, depth]) =
             (matrix(weight)?, matrix(&down)?, matrix(&up)?);
-        if rank == 0 || (columns, rows, depth) != (inputs, outputs, rank) {
+        if rank == 0 || inputs == 0 || (columns, rows, depth) != (inputs, outputs, rank) {
             return Err(format!(
                 "LoRA of shapes [{rank}, {columns}] and [{rows}, {depth}] for a weight [{outputs}, {inputs}]"
             ));

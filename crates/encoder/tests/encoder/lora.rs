@@ -1,7 +1,8 @@
 //! Adapters of LoRA next to the files of their model, as `scripts/make-lora-fixtures` makes them with PEFT.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -90,6 +91,44 @@ fn scores_are_those_of_peft() {
     for pair in lines::<Pair>(&fixture("lora/reranker/expected.jsonl")) {
         let tokens = model.tokenize_pair(&pair.query, &pair.passage).unwrap();
         assert!(relative_error(&model.logits(&[tokens]).unwrap(), &pair.logits) < 1e-5);
+    }
+}
+
+/// As an adapter of the hub's cache is composed with its model: links to links to files of other names.
+#[test]
+fn an_adapter_may_be_linked() {
+    let copy = adapted("models/qwen3", "qwen3");
+    let cache = tempfile::tempdir().unwrap();
+    let [blobs, snapshot] = ["blobs", "snapshot"].map(|name| cache.path().join(name));
+    fs::create_dir(&blobs).unwrap();
+    fs::create_dir(&snapshot).unwrap();
+    for (name, blob) in [("adapter_config.json", "1f"), ("adapter_model.safetensors", "2e")] {
+        fs::rename(copy.path().join(name), blobs.join(blob)).unwrap();
+        symlink(Path::new("../blobs").join(blob), snapshot.join(name)).unwrap();
+        symlink(snapshot.join(name), copy.path().join(name)).unwrap();
+    }
+    let linked = DualEncoder::load(copy.path(), &mean()).unwrap();
+    let plain = adapted("models/qwen3", "qwen3");
+    assert_eq!(linked.fingerprint(), DualEncoder::load(plain.path(), &mean()).unwrap().fingerprint());
+    // Messages name the file that users have.
+    let config = fs::read_to_string(blobs.join("1f")).unwrap();
+    fs::write(blobs.join("1f"), config.replace("\"use_dora\": false", "\"use_dora\": true")).unwrap();
+    let error = copy.error(&mean()).to_string();
+    assert!(error.contains(snapshot.join("adapter_config.json").to_str().unwrap()), "{error}");
+}
+
+/// Products of no rows, and of no columns.
+#[test]
+fn damaged_shapes_are_errors() {
+    let module = "base_model.model.layers.0.self_attn.q_proj";
+    for [down, up] in [[[0, 20], [40, 0]], [[4, 0], [40, 4]]] {
+        let copy = adapted("models/qwen3", "qwen3");
+        fs::remove_file(copy.path().join("adapter_model.safetensors")).unwrap();
+        let [first, second] = ["A", "B"].map(|half| format!("{module}.lora_{half}.weight"));
+        let values = |shape: [usize; 2]| vec![0.5; shape[0] * shape[1]];
+        let tensors = [(&*first, &down[..], values(down)), (&*second, &up[..], values(up))];
+        let copy = copy.add_tensors("adapter_model.safetensors", &tensors);
+        assert!(copy.error(&mean()).to_string().contains("LoRA of shapes"), "{}", copy.error(&mean()));
     }
 }
 
